@@ -91,7 +91,7 @@ def partitions_text(partitions: Iterable[TopicPartition]) -> str:
     numbers = numbers_by_topic(partitions)
     shown = ", ".join(f"{topic}:{ranges_text(some)}" for topic, some in list(numbers.items())[:SHOWN_PLACES])
     rest = len(numbers) - SHOWN_PLACES
-    return f"{shown} and {rest} more topic{'s' if rest > 1 else ''}" if rest > 0 else shown
+    return f"{shown} and {counted(rest, 'more topic')}" if rest > 0 else shown
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

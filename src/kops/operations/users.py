@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from kops.config.connection import Secret
 from kops.config.secrets import from_file, from_value
 from kops.core.errors import AlreadyExists, KopsError, NotFound, Refused, UsageProblem, VerificationFailed
+from kops.core.findings import counted
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status, not_done
 from kops.core.selection import names_matching
 from kops.gateways.machine.private_files import write_private
@@ -177,7 +178,7 @@ def _rights(services: Services, user: str, verb: str, *, none: str = "") -> list
     except KopsError as error:
         return [f"whether ACLs name User:{user} is not known: {error.message}"]
     if count:
-        return [f"User:{user} {verb} {count} ACL{'s' if count > 1 else ''}"]
+        return [f"User:{user} {verb} {counted(count, 'ACL')}"]
     return [f"User:{user} {none}"] if none and services.connection.sasl_mechanism else []
 
 

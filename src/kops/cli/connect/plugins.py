@@ -11,6 +11,7 @@ import click
 
 from kops.cli.connect.shared import group
 from kops.cli.frame.session import Session
+from kops.core.findings import counted
 from kops.core.visible import visible
 
 WIDEST = 120
@@ -52,7 +53,7 @@ def describe(session: Session, /, *, plugin: str, required: bool) -> None:
         _write(settings)
     else:
         session.render(settings, SETTING_COLUMNS)
-    session.note(f"{body['class']}: {len(settings)} settings")
+    session.note(f"{body['class']}: {counted(len(settings), 'setting')}")
 
 
 def _write(settings: Sequence[Mapping[str, Any]]) -> None:

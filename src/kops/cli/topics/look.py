@@ -10,6 +10,7 @@ import click
 from kops.cli.frame.options import regex_option
 from kops.cli.frame.session import Session
 from kops.cli.topics.shared import group, required, topic_option
+from kops.core.findings import counted
 from kops.core.sizes import size_text
 from kops.output.table import Column
 
@@ -161,7 +162,7 @@ def headline(body: dict[str, Any]) -> str:
     trouble = [
         f"{body[key]} {text}" for key, text in (("offline", "without a leader"), ("under_replicated", "under-replicated")) if body[key]
     ]
-    partitions = f"{len(body['partitions'])} partition{'s' if len(body['partitions']) != 1 else ''}"
+    partitions = counted(len(body["partitions"]), "partition")
     size = size_text(body.get("size_bytes"))
     owner = body.get("streams_application")
     facts = [f"replication factor {body['replication_factor']}", *trouble, f"topic id {body['topic_id']}"]

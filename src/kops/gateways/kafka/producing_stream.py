@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kops.core.errors import KopsError, OperationFailed, TimedOut, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import NewRecord
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.records_messages import speed
@@ -44,7 +45,7 @@ def produce(client: Client, topic: str, records: Iterable[NewRecord]) -> int:
         raise translate(refused[0], f"produce to {topic}", client.connection.bootstrap_servers)
     if left:
         raise TimedOut(
-            f"{left} of {count} records to {topic} were not acknowledged", hint="they may have arrived: look before sending again"
+            f"not acknowledged: {left} of {counted(count, 'record')} to {topic}", hint="they may have arrived: look before sending again"
         )
     client.producer_at_rest = producer
     return count

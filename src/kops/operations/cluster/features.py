@@ -19,6 +19,7 @@ from kops.core.cluster.features import (
 )
 from kops.core.cluster.models import Feature
 from kops.core.errors import KopsError, OperationFailed, Refused, UsageProblem, VerificationFailed, answer_or_error
+from kops.core.findings import counted
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.operations.cluster.observe import Gaps
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
@@ -125,7 +126,8 @@ def _preflight(services: Services, after: Mapping[str, int], before: Mapping[str
     if isinstance(refused, KopsError):
         raise refused
     controllers = "" if metadata >= CONTROLLERS_REGISTER else "; before Kafka 3.7 the other controllers are not checked"
-    return [f"checked: what {len(answers)} brokers support, and the whole change by the active controller{controllers}"]
+    support = f"{counted(len(answers), 'broker')} support{'s' if len(answers) == 1 else ''}"
+    return [f"checked: what {support}, and the whole change by the active controller{controllers}"]
 
 
 class ChangeFeatures(Mutation[Levels]):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from kops.core.cluster.features import KRAFT
 from kops.core.cluster.models import Quorum, QuorumReplica
 from kops.core.errors import KopsError, NotFound, Refused, UsageProblem, VerificationFailed, answer_or_error
+from kops.core.findings import counted
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status
 from kops.operations.cluster.describe import quorum_row
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
@@ -191,7 +192,7 @@ def _plan(services: Services, quorum: Quorum, found: QuorumReplica, change: Vote
     even = [] if after % 2 else [f"{after} voters survive no more failures than {after - 1}: an odd number is better"]
     return Plan(
         operation=CHANGE.name,
-        summary=f"{change.action} controller {change.voter}: {count} voters become {after}",
+        summary=f"{change.action} controller {change.voter}: {counted(count, 'voter')} become{'s' if count == 1 else ''} {after}",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=(item,),

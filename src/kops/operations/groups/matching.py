@@ -175,7 +175,7 @@ def refuse_active(group: Group, *, can_wait: bool = False) -> None:
         )
     if group.state == "EMPTY":
         return
-    members = f"{len(group.members)} member{'s' if len(group.members) > 1 else ''}" if group.members else "members"
+    members = counted(len(group.members), "member") if group.members else "members"
     if is_streams(group):
         what = f"{group.group_id} is a running Kafka Streams application with {members} ({group.state})"
         hint = "stop all its instances first; its stores do not move with its offsets: see `kops state rebuild`"

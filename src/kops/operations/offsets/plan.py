@@ -198,7 +198,7 @@ def _kept_behind(wanted: Mapping[str, RequestedMove], groups: Sequence[GroupMove
             whose = "are Kafka Streams applications: their stores do not move with their offsets"
         warnings.append(f"{names_text(streams)} {whose}, see `kops state rebuild`")
     if unread:
-        warnings.append(f"the metadata of {unread} offsets cannot be read with these connection settings, and is not kept")
+        warnings.append(f"the metadata of {counted(unread, 'offset')} cannot be read with these connection settings, and is not kept")
     return warnings
 
 
@@ -207,5 +207,5 @@ def _left_alone(chosen: ChosenGroups, left: Sequence[GroupMoves]) -> list[str]:
     if left:
         warnings.append(f"left alone, as they have members or cannot be read: {names_text([group.group for group in left])}")
     if chosen.left_out:
-        warnings.append(f"{chosen.left_out} groups of types without committed offsets are left out")
+        warnings.append(f"left out, as groups of their types have no committed offsets: {counted(chosen.left_out, 'group')}")
     return warnings

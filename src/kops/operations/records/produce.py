@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut, UsageProblem, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import NewRecord, Topic, TopicPartition
 from kops.core.murmur2 import partition_for
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
@@ -244,7 +245,7 @@ def _results(topic: str, sender: Sender, left: int) -> Iterator[ItemResult]:
         body = {**reason.as_json(), "message": f"{first}: {reason.message}{more}", "refused": sender.refused, "records": reasons}
         yield ItemResult(topic, Status.UNKNOWN if isinstance(reason, TimedOut) else Status.FAILED, error=body)
     if left:
-        error = TimedOut(f"{left:,} records were not acknowledged", hint="they may have arrived: look before sending them again")
+        error = TimedOut(f"not acknowledged: {counted(left, 'record')}", hint="they may have arrived: look before sending them again")
         yield ItemResult(topic, Status.UNKNOWN, error=error.as_json())
     if not (sender.delivered or sender.refused or left):
         yield ItemResult(topic, Status.UNCHANGED)

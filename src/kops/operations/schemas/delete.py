@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kops.core.errors import KopsError, NotFound, Refused, VerificationFailed
+from kops.core.findings import counted
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status, not_done
 from kops.core.schemas.models import FORMAT_OF, Schema, SchemaVersion
 from kops.gateways.registry.subjects import Subjects
@@ -230,7 +231,7 @@ def plan_registrations(
     :param there: numbers of schemas that it has, to be shown as such
     """
     subjects = Subjects(services.connection, services.permit)
-    many = f"{len(left)} schema{'s' if len(left) > 1 else ''}"
+    many = counted(len(left), "schema")
     return Plan(
         operation=RESTORE,
         summary=f"register {many} of {subject}" if left else f"{subject} has every schema",

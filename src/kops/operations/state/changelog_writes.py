@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import OperationFailed, Refused, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Item, ItemResult, Status
 from kops.operations.archive.manifest import held_json
@@ -38,7 +39,7 @@ def append(
     store = arguments.stores[name]
     ends = {partition: end for partition, end in starts.items() if partition.topic == store.changelog}
     target = _target(engine, arguments, name, len(ends))
-    engine.services.progress.step(f"writing {store.records:,} records to {store.changelog}")
+    engine.services.progress.step(f"writing {counted(store.records, 'record')} to {store.changelog}")
     with write_progress(engine.services, ends, store.records):
         if store.with_headers:
             written = write_records(read_snapshot(engine.session, store.stage), target)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from kops.core.findings import counted
 from kops.core.models import CommittedOffset, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import VERSIONED
@@ -117,7 +118,7 @@ class FileRecipe:
         partitions: int,
         grown: Mapping[str, int],
     ) -> tuple[list[str], list[str]]:
-        return [], [f"{found.store.name}: {found.done.keys:,} keys" for found in moved]
+        return [], [f"{found.store.name}: {counted(found.done.keys, 'key')}" for found in moved]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kops.core.errors import ConfigError, Refused, UsageProblem
-from kops.core.findings import Finding
+from kops.core.findings import Finding, counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.statefile import StateFile, Store
 from kops.core.statefile.models import KEY_VALUE, PLAIN
@@ -180,5 +180,5 @@ def check_copy(engine: Engine, base: BaseSnapshot, changelog: str) -> None:
     :raises ConfigError: when it is something else
     """
     kept = base.of_changelog(changelog)
-    engine.services.progress.step(f"checking {kept.name}: {kept.records:,} records of {base.folder}")
+    engine.services.progress.step(f"checking {kept.name}: {counted(kept.records, 'record')} of {base.folder}")
     whole_view(engine, kept, store_folder(base.folder, kept))

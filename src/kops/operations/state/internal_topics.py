@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kops.core.errors import AuthorizationFailed, KopsError, Refused, StateMoved, TimedOut
+from kops.core.findings import counted
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, ItemResult, Status
 from kops.core.settings import same_value
@@ -187,9 +188,9 @@ def _wrong(services: Services, change: TopicChange, found: Topic | None) -> str:
     if change.after is None or found is None:
         return "" if (change.after is None) == (found is None) else "it still exists" if found else "it does not exist"
     if len(found.partitions) != change.after.partitions:
-        return f"it has {len(found.partitions)} partitions, not {change.after.partitions}"
+        return f"it has {counted(len(found.partitions), 'partition')}, not {change.after.partitions}"
     if change.after.replication_factor not in (None, found.replication_factor):
-        return f"it has {found.replication_factor} replicas, not {change.after.replication_factor}"
+        return f"it has {counted(found.replication_factor, 'replica')}, not {change.after.replication_factor}"
     settings = services.kafka.topics.settings([change.name], missing_ok=True).get(change.name, {})
     wanted = {name: value for name, value in change.after.settings.items() if name in settings}
     unlike = [name for name, value in wanted.items() if not same_value(name, value, settings[name].value)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Bounds, CommittedOffset, NewTopic, Partition, Setting, Topic, TopicPartition
 from kops.core.plan import Plan
 from kops.core.statefile import StateFile, Store
@@ -149,8 +150,8 @@ def _commits(
 
 def _summary(old: str, new: str, computed: Sequence[ComputedStore]) -> str:
     records = sum(content.records for found in computed if found.must_write for content in found.contents.values())
-    stores = ", ".join(f"{found.facts.store.name} {found.counts.keys:,} keys" for found in computed)
-    return f"give {new} the state that {old} has ({stores}): append {records:,} records"
+    stores = ", ".join(f"{found.facts.store.name} {counted(found.counts.keys, 'key')}" for found in computed)
+    return f"give {new} the state that {old} has ({stores}): append {counted(records, 'record')}"
 
 
 def renamed(state_file: StateFile, application: str) -> StateFile:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import CommittedOffset, NewTopic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
@@ -62,7 +63,9 @@ def plan_repartition(
     changes, repartitions = _changes(services, state_file, topics, partitions, recipe.repartition_topics(state_file))
     recipe.refuse_partly_moved(state_file, {change.name for change in changes}, partitions)
     if not changes:
-        raise UsageProblem(f"the internal topics of {state_file.application} have {partitions} partitions already", hint="nothing to do")
+        raise UsageProblem(
+            f"the internal topics of {state_file.application} have {counted(partitions, 'partition')} already", hint="nothing to do"
+        )
     refuse_unless_recreatable(services, changes)
     moved = stage_changelogs(engine, state_file, changes, still.bounds, partitions, why_misplaced=recipe.why_misplaced)
     warnings, notes = recipe.check_moved(engine, state_file, moved, still.committed, partitions=partitions, grown=inputs.grow)
@@ -95,16 +98,17 @@ def plan_repartition(
         change.item(
             "what is in it was processed"
             if change.name in repartitions
-            else f"its records are kept, and written to {partitions} partitions"
+            else f"its records are kept, and written to {counted(partitions, 'partition')}"
         )
         for change in changes
     ]
+    stores = ", ".join(found.store.name for found in moved)
     return state_plan(
         engine,
         REPARTITION,
         arguments,
         (*recreated, *(item for found in moved for item in found.items()), *grown, *moves),
-        summary=f"move {application} to {partitions} partitions, with the state of {', '.join(found.store.name for found in moved)}",
+        summary=f"move {application} to {counted(partitions, 'partition')}, with the state of {stores}",
         watched={at.topic for at in (*commits, *still.committed)},
         warnings=(
             *warnings,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import ConfigError, Refused
+from kops.core.findings import counted
 from kops.core.models import Bounds, TopicPartition
 from kops.core.plan import Item
 from kops.core.statefile import StateFile
@@ -76,7 +77,7 @@ class MovedChangelog:
     def items(self) -> list[Item]:
         """Return one item per new partition that gets records."""
         return [
-            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {self.done.keys:,} keys")
+            Item(f"{self.store.changelog}:{number}", "append", 0, found.records, f"{found.records:,} of {counted(self.done.keys, 'key')}")
             for number, found in sorted(self.done.after.items())
         ]
 
@@ -119,7 +120,7 @@ def _stage(
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.changelog, ranges, read_committed=state_file.exactly_once, headers=True)
     stage, prior = new_stage(engine.services, state_file.application), _kept_stage(engine.services, state_file.application)
-    engine.services.progress.step(f"reading {changelog.records:,} records of {store.changelog}")
+    engine.services.progress.step(f"reading {counted(changelog.records, 'record')} of {store.changelog}")
     with explained(f"read {store.changelog}"), engine.reading(changelog):
         done = stage_repartitioned(
             engine.kafka(), changelog, (stage, prior), partitions=partitions, suffix=store.suffix, history_ms=store.history_ms

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused
+from kops.core.findings import counted
 from kops.core.models import NewTopic, Topic
 from kops.core.plan import Item, Plan
 from kops.core.statefile import StateFile
@@ -73,7 +74,7 @@ class Replacement:
         return [
             self.change.item("made by an earlier attempt, which stopped while it wrote" if self.change.done else reason),
             *(
-                Item(f"{topic}:{number}", "append", 0, content.records, f"{content.records:,} records ({self.found.word})")
+                Item(f"{topic}:{number}", "append", 0, content.records, f"{counted(content.records, 'record')} ({self.found.word})")
                 for number, content in sorted(self.staged.contents.items())
             ),
         ]
@@ -108,7 +109,7 @@ def plan_replace(services: Services, state_file: StateFile, options: ComputeOpti
     finally:
         drop_stage(*(found.stage for found in computed))
     right = [
-        Item(found.facts.store.changelog, "none", reason=f"up to date: {found.counts.keys:,} keys")
+        Item(found.facts.store.changelog, "none", reason=f"up to date: {counted(found.counts.keys, 'key')}")
         for found in computed
         if found not in wrong
     ]
@@ -154,7 +155,7 @@ def _prior(engine: Engine, state_file: StateFile, facts: StoreFacts) -> tuple[st
     from kops.spark.stores.versioned import stage_held
 
     path, changelog = new_stage(engine.services, state_file.application), replace(changelog_range(state_file, facts), headers=True)
-    engine.services.progress.step(f"keeping {changelog.records:,} records of {changelog.topic}")
+    engine.services.progress.step(f"keeping {counted(changelog.records, 'record')} of {changelog.topic}")
     with explained(f"read {changelog.topic}"), engine.reading(changelog):
         staged, with_headers = stage_held(engine.kafka(), changelog, facts.store.history_ms, path)
     return path, held_json(staged.contents), with_headers
@@ -277,4 +278,4 @@ def _summary(state_file: StateFile, replaced: Sequence[Replacement]) -> str:
         return f"the state of {state_file.application} is up to date"
     names = ", ".join(done.found.facts.store.changelog for done in replaced)
     records = sum(content.records for done in replaced for content in done.staged.contents.values())
-    return f"delete and recreate {names}, with {records:,} records"
+    return f"delete and recreate {names}, with {counted(records, 'record')}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kops.core.errors import Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Bounds, CommittedOffset, Topic, TopicPartition, isolation_of, value_of
 from kops.core.plan import Item, Plan
 from kops.core.statefile.fields import nearest
@@ -183,13 +184,13 @@ def _elsewhere(services: Services, manifest: Manifest) -> tuple[str, ...]:
 
 
 def _notes(manifest: Manifest, staged: Sequence[StagedStore]) -> tuple[str, ...]:
-    return tuple(f"{found.store.name}: {found.store.records:,} records in the snapshot of {manifest.taken}" for found in staged)
+    return tuple(f"{found.store.name}: {counted(found.store.records, 'record')} in the snapshot of {manifest.taken}" for found in staged)
 
 
 def _summary(path: str, original: Manifest, manifest: Manifest, staged: Sequence[StagedStore]) -> str:
     records = sum(found.write.records for found in staged)
     of = "" if original.application == manifest.application else f" of {original.application}"
-    return f"restore the state of {manifest.application} from {path}{of}: append {records:,} records"
+    return f"restore the state of {manifest.application} from {path}{of}: append {counted(records, 'record')}"
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def _stage(engine: Engine, folder: Path, store: SnapshotStore, bounds: Mapping[i
     from kops.spark.reading.ranges import TopicRange
     from kops.spark.staging.stage import stage_view
 
-    engine.services.progress.step(f"checking {store.name}: {store.records:,} records")
+    engine.services.progress.step(f"checking {store.name}: {counted(store.records, 'record')}")
     view = whole_view(engine, store, folder)
     ranges = {number: (bound.log_start_offset, bound.log_end_offset) for number, bound in bounds.items()}
     changelog = TopicRange(store.topic.name, ranges, read_committed=manifest.exactly_once, headers=True) if ranges else None

@@ -14,6 +14,7 @@ import kops
 from kops.config.durable import sync, sync_tree
 from kops.config.files import is_absent, read_json
 from kops.core.errors import ConfigError, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import CommittedOffset, NewTopic, Setting, TopicPartition, isolation_of, value_of
 from kops.core.statefile import StateFile
 from kops.core.statefile.models import KEY_VALUE, SESSION, SLIDING, VERSIONED, WINDOW
@@ -287,7 +288,7 @@ def _write_store(engine: Engine, manifest: Manifest, store: SnapshotStore, part:
     from kops.spark.reading.snapshot import write_snapshot
 
     wanted = TopicRange(store.topic.name, store.cut, read_committed=manifest.exactly_once, headers=True)
-    engine.services.progress.step(f"reading {wanted.records:,} records of {store.topic.name}")
+    engine.services.progress.step(f"reading {counted(wanted.records, 'record')} of {store.topic.name}")
     with explained(f"read {store.topic.name}"), engine.reading(wanted):
         held = write_snapshot(view_of(engine, store, wanted), str(store_folder(part, store)))
     if held and not any(store_folder(part, store).glob("*.parquet")):

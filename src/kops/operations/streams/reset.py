@@ -11,6 +11,7 @@ from typing import Any
 
 from kops.core.durations import parse_duration
 from kops.core.errors import KopsError, Refused, UsageProblem
+from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay
 from kops.core.offsets.moves import TopicMoves
@@ -121,7 +122,7 @@ def compose(
     """
     deleted = len(topics.changes)
     done = [f"move {places(partition_of(item.target) for item in offsets.changes)}"] if offsets.has_changes else []
-    done += [f"delete {deleted} internal topic{'s' if deleted > 1 else ''}"] if deleted else []
+    done += [f"delete {counted(deleted, 'internal topic')}"] if deleted else []
     return Plan(
         operation=NAME,
         summary=f"{verb} the application {name}: {' and '.join(done) or 'nothing is left of it to reset'}",

@@ -196,7 +196,7 @@ def _read_back(result: ItemResult, planned: PlannedChanges, found: Topic | None,
     left = still_to_alter(settings, changes.alter.get(name, {}))
     wrong = [f"{key} is {settings[key].value if key in settings else 'not set'}" for key in left]
     if name in changes.grow and len(found.partitions) != changes.grow[name]:
-        wrong.append(f"{len(found.partitions)} partitions")
+        wrong.append(counted(len(found.partitions), "partition"))
     if wrong:
         return result if result.status is Status.UNKNOWN else not_as_planned(result, "; ".join(wrong))
     return ItemResult(name, Status.DONE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kops.core.errors import NotFound, VerificationFailed
+from kops.core.findings import counted
 from kops.core.models import NewTopic, Setting, Topic
 from kops.core.plan import ItemResult, Status
 from kops.core.settings import same_value
@@ -14,7 +15,7 @@ def differences_of(wanted: NewTopic, found: Topic, settings: Mapping[str, Settin
     """Describe how a topic differs from the requested one, in a few words per difference."""
     differences = []
     if wanted.partitions not in (None, len(found.partitions)):
-        differences.append(f"{len(found.partitions)} partition{'s' if len(found.partitions) != 1 else ''}, not {wanted.partitions}")
+        differences.append(f"{counted(len(found.partitions), 'partition')}, not {wanted.partitions}")
     if wanted.replication_factor not in (None, found.replication_factor):
         differences.append(f"replication factor {found.replication_factor}, not {wanted.replication_factor}")
     for name, value in wanted.settings.items():

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.sizes import size_text
 from kops.core.statefile import StateFile
@@ -69,7 +70,7 @@ class Estimate:
         if not self.memory.jvms:
             return self._elsewhere(heap)
         several, free = self.memory.jvms != 1, f"{size_text(self.memory.free)} was free"
-        jvms = f"{self.memory.jvms} JVM{'s' if several else ''}"
+        jvms = counted(self.memory.jvms, "JVM")
         if heap:
             jvms += f" with a heap of {size_text(heap)}{' each' if several else ''}"
         if self.state is None:
