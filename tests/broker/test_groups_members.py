@@ -47,6 +47,8 @@ def test_a_saved_plan_is_refused_once_its_member_has_left(kops, broker, topic, g
         kops("groups", "remove-members", group, "--all", "--plan-out", plan).ok()
         assert json.loads(plan.read_text())["warnings"][0] == "this cannot be undone"
     assert kops("apply", plan, "--confirm", group).code == 5
+    assert kops("groups", "remove-members", group, "--all", "-o", "json").ok().json["items"] == []
+    assert kops("groups", "remove-members", group, "--client-id", "x").code == 1
 
 
 @pytest.mark.parametrize("choice", [(), ("--all", "--client-id", "x")])

@@ -5,15 +5,22 @@
 """
 
 import json
+import re
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, ResourceType
+from kafka import KafkaAdminClient
 
+from kops.core.models import TopicPartition
+from support.apache_tools import ApacheTools
 from support.connect import FILE_SINK
+from support.consumer_groups import member
 from support.patience import HANG_SECONDS
 from support.programs import Program, Record
 from support.streams import compacted_view
@@ -44,6 +51,12 @@ class Parts:
             content = [Record(b"k%d" % at, b"v%d" % at, START + at, (), at % partitions) for at in range(records)]
             self.cluster.produce_all(dict.fromkeys(made, content))
         return made
+
+    def until_it_ends(self, context: AbstractContextManager[Any]) -> Any:
+        """Enter a context that the test leaves at its end."""
+        stack = ExitStack()
+        self.fixture("request").addfinalizer(stack.close)
+        return stack.enter_context(context)
 
     def sizes(self) -> dict[str, int]:
         """Return the partitions of the topics, by the rest of the name."""
@@ -476,6 +489,42 @@ def _state_restore(parts: Parts) -> Made:
     return Made(("state", "restore", path, "--yes"), _state(parts, program.changelog))
 
 
+def _remove_members(parts: Parts) -> Made:
+    """Remove a static member: it stays in the group when its process ends, and does not join again."""
+    (topic,), group = parts.topics("t"), f"{parts.name}-g"
+    with member(parts.cluster.servers, group, topic, group_instance_id="left", session_timeout_ms=300_000):
+        pass
+    described = parts.cluster.admin.describe_consumer_groups
+    return Made(("groups", "remove-members", group, "--all"), lambda: len(described([group])[group].result(HANG_SECONDS).members), (group,))
+
+
+def _share_offsets(parts: Parts) -> Made:
+    (topic,), group = parts.topics("t", partitions=1, records=6), f"{parts.name}-g"
+    apache = parts.until_it_ends(ApacheTools(parts.cluster.servers))
+    moved = parts.fixture("groups").move_share_offsets
+    wait_for("start offsets", lambda: moved(group, {TopicPartition(topic, 0): 2}) == {TopicPartition(topic, 0): None})
+    printed = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+
+    def starts():
+        found = apache.run("--describe", "--offsets", "--group", group, printed)
+        return [int(start) for start in re.findall(rf"^{re.escape(group)}\s+\S+\s+\d+\s+(\d+)", found, re.MULTILINE)]
+
+    return Made(("share-groups", "reset", group, "--to", "5", "--yes"), starts)
+
+
+def _abort(parts: Parts) -> Made:
+    (topic,), name = parts.topics("t"), f"{parts.name}-open"
+    producer = Producer({"bootstrap.servers": parts.cluster.servers, "transactional.id": name, "transaction.timeout.ms": 600_000})
+    producer.init_transactions(HANG_SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", partition=0)
+    assert producer.flush(HANG_SECONDS) == 0
+    parts.fixture("request").addfinalizer(producer.purge)  # until then it lives
+    admin = parts.until_it_ends(closing(KafkaAdminClient(bootstrap_servers=parts.cluster.servers.split(","))))
+    command = ("transactions", "abort", "--transactional-id", name)
+    return Made(command, lambda: admin.describe_transactions([name])[name].state.value == "Ongoing", (name,))
+
+
 COUNT, ONE = Program("count", "long", value="bytes"), struct.pack(">q", 1)
 STANDING = {"t:0": 7, "t:1": 5}
 AT_START, AT_END = {"t:0": 0, "t:1": 0}, {"t:0": 10, "t:1": 10}
@@ -483,18 +532,17 @@ WORKERS, SPARK = ("connect_workers",), ("spark",)
 INPUT = {"input:0": 7, "input:1": 5}
 BOTH = ["app-counts-changelog", "input"]
 
+ALONE = "the broker that tests share is alone; it is one request, and tests/sandbox/test_reassign.py carries it out"
 UNKILLED = {
-    "acls.change": "needs a broker that checks rights; as quotas.change, which is killed, it is an EntriesMutation",
-    "cluster.features": "one request, all or none; it would change the broker that tests share",
-    "cluster.quorum": "one request; needs several controllers",
-    "groups.remove-members": "cannot be undone; what is left to do is who is still a member",
-    "share-groups.offsets": "one request",
+    "acls.change": "the broker that tests share has no authorizer; all but its requests is EntriesMutation, as for quotas.change",
+    "cluster.features": "the controller takes all levels or none, and what is raised on the broker that tests share stays for other tests",
+    "cluster.quorum": "the broker that tests share is its only controller, which cannot be removed",
+    "topics.reassign": "tests/sandbox/test_reassign.py kills it while replicas move between three brokers, and finishes and undoes it",
+    **dict.fromkeys(("topics.cancel", "topics.elect-leaders", "brokers.unregister"), ALONE),
+    "brokers.move-replicas": "the broker that tests share has one log directory; tests/sandbox/test_reassign.py carries it out on two",
     **dict.fromkeys(
-        ("topics.reassign", "topics.cancel", "topics.elect-leaders", "brokers.move-replicas", "brokers.unregister"),
-        "needs several brokers: tests/sandbox/test_reassign.py kills it where it takes long",
+        ("tokens.create", "tokens.expiry"), "a token is of the user that logged in, and to the broker that tests share none does"
     ),
-    **dict.fromkeys(("tokens.create", "tokens.expiry"), "one request; needs a login by SASL"),
-    "transactions.abort": "cannot be undone; what is left to do is what is still open",
 }
 """Operations that no case kills, and why."""
 
@@ -512,6 +560,9 @@ CASES = [
     Case("settings.change", _settings, "15000", "14000", "15000"),
     Case("topics.truncate", _truncate, [0, 0], [6, 6], None),
     Case("groups.delete", _delete_groups, {"g": STANDING, "h": STANDING}, {"g": {}, "h": {}}, {"g": STANDING, "h": STANDING}),
+    Case("groups.remove-members", _remove_members, 1, 0, None),
+    Case("share-groups.offsets", _share_offsets, [2], [5], [2]),
+    Case("transactions.abort", _abort, True, False, None),
     Case("offsets.move", _move, {"g": STANDING}, {"g": AT_START}, {"g": STANDING}),
     Case("offsets.move", _move_many, *({"g": at, "h": at} for at in (STANDING, AT_START, STANDING)), variant=" of many"),
     Case("offsets.delete", _delete_offsets, {"g": STANDING}, {"g": {"t:1": 5}}, {"g": STANDING}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
@@ -80,23 +80,24 @@ _IDENTITY = ("member_id", "client_id", "host", "group_instance_id")
 def plan_remove(services: Services, group_id: str, chosen: Chosen) -> Plan[Removal]:
     """Plan to remove members from a group.
 
-    :raises NotFound: when there is no such group, or no member is chosen
+    :raises NotFound: when there is no such group, or none of its members is one of those that are chosen
     :raises Refused: when the members of the group are not known
     """
     group = find_group(services, group_id)
     _require_members(group)
     members = [one for one in group.members if chosen.includes(one)]
-    if not members:
+    if not members and not chosen.everyone:
         raise NotFound(f"no member of {group_id} matches", hint=f"`kops groups describe {group_id}` shows its members", group=group_id)
     others = [one.member_id for one in group.members if one not in members]
-    warnings = ["a process that still runs joins again: stop it first"]
-    if not others:
+    warnings = ["a process that still runs joins again: stop it first"] if members else []
+    if members and not others:
         warnings.append("no other member is left to take over their partitions")
-    if is_streams(group):
+    if members and is_streams(group):
         warnings.append("an instance of a Kafka Streams application whose tasks move restores their stores elsewhere")
+    some = f"{counted(len(members), 'member')} of {len(group.members)}"
     return Plan(
         operation=REMOVE.name,
-        summary=f"remove {counted(len(members), 'member')} of {len(group.members)} from group {group_id}",
+        summary=f"remove {some} from group {group_id}" if members else f"group {group_id} has no members",
         cluster_id=services.kafka.cluster().cluster_id,
         context=services.connection.label,
         items=tuple(_item(one) for one in members),
@@ -154,14 +155,11 @@ class RemoveMembers(FinalMutation[Removal]):
         return (f"none of them has joined again so far; a running process does at its next heartbeat: `kops groups describe {group}`",)
 
     def resume(self, services: Services, plan: Plan[Removal]) -> Plan[Any]:
-        """Plan to remove those that are still there.
-
-        :raises Refused: when none is
-        """
+        """Plan to remove those that are still there."""
         there = {one.member_id for one in find_group(services, plan.arguments.group).members}
         left = [one.member_id for one in plan.arguments.members if one.member_id in there]
         if not left:
-            raise Refused("none of the members is left in the group")
+            return replace(plan, summary=f"none of the members is left in group {plan.arguments.group}", items=())
         return plan_remove(services, plan.arguments.group, Chosen(member_ids=left))
 
 

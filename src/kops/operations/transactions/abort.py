@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from kops.core.diagnosis.transactions import end_text, is_hanging
@@ -144,7 +145,7 @@ class AbortTransactions(FinalMutation[Abortion]):
         left = _still_left(services, plan.arguments.left)
         places = sorted({str(one.place) for one in left})
         if not places:
-            raise Refused("all of these transactions have ended")
+            return replace(plan, summary="all of these transactions have ended", items=())
         return plan_abort(services, places)
 
 

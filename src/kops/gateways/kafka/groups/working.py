@@ -9,7 +9,7 @@ from kops.core.errors import KopsError, OperationFailed, UndecodableRecord, Unre
 from kops.core.models import Broker, Group, Member, ShareOffset, Subtopology, TopicPartition, WorkingGroup, WorkingMember
 from kops.formats.groups.streams_assignment import assignment_data
 from kops.formats.kafka_types import INT, LONG, SHORT, Reader
-from kops.gateways.kafka.admin import Wire, can_express
+from kops.gateways.kafka.admin import Wire, can_express, settled
 from kops.gateways.kafka.groups.answers import in_order, kafka_words
 from kops.gateways.kafka.groups.messages import (
     SHARE_GROUP_DESCRIBE,
@@ -100,9 +100,11 @@ def _change(wire: Wire, group_id: str, doing: str, request: Any) -> Any:
 
     :raises KopsError: when it refuses all of it
     """
+    from kafka.errors import for_code
 
     def ask(admin: Any) -> Any:
         ((_, answer),) = ask_coordinators(admin, [group_id], lambda _: request)
+        settled({group_id: for_code(answer.error_code)})
         return answer
 
     answer = wire.ask(doing, ask)
