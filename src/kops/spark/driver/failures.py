@@ -6,7 +6,8 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from kops.core.errors import KopsError, OperationFailed, Unreachable
+from kops.core.errors import AuthorizationFailed, KopsError, OperationFailed, Unreachable
+from kops.core.rights import missing_right
 
 _UNREACHABLE = ("Timeout expired while fetching topic metadata", "Timed out waiting for a node assignment", "TimeoutException")
 
@@ -18,6 +19,7 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
     :param doing: such as ``compute totals``
     :param hint: of the error
     :raises Unreachable: when the brokers did not answer Spark
+    :raises AuthorizationFailed: where they refuse it for a missing right that is known
     :raises OperationFailed: for anything else
     """
     from py4j.protocol import Py4JError
@@ -30,6 +32,9 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
     except (PySparkException, Py4JError) as error:
         raise_hidden_interrupt(error)
         reason = root_cause(str(error))
+        cause, _, place = reason.partition(": ")
+        if right := missing_right(cause, place):
+            raise AuthorizationFailed(f"could not {doing} (lacks {right})", hint=right.hint, needs=str(right)) from error
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
         raise kind(f"could not {doing}: {reason}", hint=hint) from error
 
