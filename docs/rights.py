@@ -39,14 +39,17 @@ verb sees less.
 
 `ALTER`, `DELETE`, `READ` and `WRITE` include `DESCRIBE`; `ALTER_CONFIGS` includes `DESCRIBE_CONFIGS`. Rights on topics and groups are
 those on the named ones. Verbs that look at every group, such as `topics delete` at those that read the topic, need it on all groups, and
-say which they could not ask. `CREATE` and `DELETE` of a topic may be those of the cluster.
+say which they could not ask. Brokers leave out what a group has committed in topics that may not be described: `groups delete` names such
+topics, or says that it cannot know them, since undo does not restore what it did not see; `offsets export` and `state snapshot` hold less
+then. `state repartition` commits offsets last: where `READ` for that is missing it ends as partial, and `journal finish` completes it.
+`CREATE` and `DELETE` of a topic may be those of the cluster.
 
 A verb with an option has a row of its own where the option makes it ask for more, or less: `kops acls grant --kops "topics list --long"`.
 In brackets stands which topics need a right where not all do: the source or the target, the input or the changelog (with the topics that
 begin with its name and take its place for a while), or one that no option names, such as `kops-progress`. The grant gives such a right on
 every topic of `--on-topic`, and rights on groups and transactional ids that kops makes, such as `kops-replay-*`, by their prefix. Where
-`kops-progress` does not exist yet, the first replay creates it and needs `CREATE` too. Folders and files ask for what they declare; the
-rows of `apply` and `diff` are those of a new topic.
+`kops-progress` does not exist yet, the first replay creates it and needs `CREATE` too. Without `DELETE` on its groups a replay leaves them
+behind. Folders and files ask for what they declare; the rows of `apply` and `diff` are those of a new topic.
 
 """
 REST = """

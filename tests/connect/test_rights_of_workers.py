@@ -8,14 +8,10 @@ import pytest
 import requests
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kops.config.jaas import format_jaas
 from kops.core.acls.purposes import Purposes, entries
-from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.machine.jars import connect_set, jars_of
 from kops.sandbox import workers
-from kops.sandbox.model import Worker
-from kops.sandbox.ports import pick
-from support.connect import FILE_SINK, FILE_SOURCE
+from support.connect import FILE_SINK, FILE_SOURCE, secured_worker
 from support.patience import HANG_SECONDS
 from support.services import WorkerProcesses
 from support.streams_apps import wait_for
@@ -46,27 +42,13 @@ def secured(own_brokers):
 @pytest.fixture
 def worker(secured, kops, jdk, tmp_path):
     """Make one worker that logs in as a user of its name and writes what sources read exactly once: ``worker("orders")``."""
-    cache = Path(os.environ["KOPS_CACHE_DIR"])
-    jars, plugin = jars_of(connect_set(), cache), plugin_folder(cache, FILE_STREAM)
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / plugin.name).symlink_to(plugin)
+    jars = jars_of(connect_set(), Path(os.environ["KOPS_CACHE_DIR"]))
     (password := tmp_path / "password").write_text("secret")
-    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     with contextlib.ExitStack() as stack:
 
         def make(group):
             kops("users", "create", group, "--password-file", password, "--yes")
-            client = {
-                "bootstrap.servers": secured.bootstrap_servers,
-                "security.protocol": "SASL_SSL",
-                "sasl.mechanism": "SCRAM-SHA-512",
-                "sasl.jaas.config": format_jaas(module, {"username": group, "password": "secret"}),
-                "ssl.truststore.type": "PEM",
-                "ssl.truststore.location": str(secured.sandbox.ca_file),
-                "exactly.once.source.support": "enabled",
-            }
-            (port,) = pick(1)
-            found = workers.ConnectCluster("the tests", tmp_path / group, group, client, (Worker(1, port),), (str(tmp_path / "plugins"),))
+            found = secured_worker(secured, tmp_path, group, group, "secret", exactly_once_source_support="enabled")
             made = WorkerProcesses(found, jars, jdk)
             stack.callback(made.close)
             return made
@@ -149,7 +131,6 @@ def test_a_worker_and_its_connectors_run_with_the_rights_that_they_are_granted(w
         ("topic", "READ", "{}-"),
         ("topic", "WRITE", "{}-"),
         ("topic", "CREATE", "{}-"),
-        ("topic", "DESCRIBE_CONFIGS", "{}-"),
         ("transactional-id", "WRITE", "connect-cluster-{}"),
     ],
 )

@@ -15,6 +15,7 @@ class Case:
     :param roles: by the word that ends a right in the table, the topics that it is about; all those of the line have one
     :param brokers: how many the cluster has
     :param all_groups: whether it looks at every group
+    :param last: rights that only its last part needs, when others are done: it is partial then
     """
 
     line: str
@@ -22,6 +23,7 @@ class Case:
     roles: Mapping[str, str] = field(default_factory=dict)
     brokers: int = 1
     all_groups: bool = False
+    last: tuple[str, ...] = ()
 
 
 SPARK = "--master local[1]"
@@ -83,6 +85,18 @@ CASES = {
     "users create": Case("{name} --password-file {folder}/password --yes"),
     "users delete": Case("{name} --yes --confirm {name}", "user"),
     "diagnose": Case("{group} --sample 0s", "topic group"),
+    "connect list": Case("", "topic connector"),
+    "connect status": Case("{name}", "topic connector"),
+    "connect describe": Case("{name}", "topic connector"),
+    "connect validate": Case("{folder}/{name}.yaml", "topic connector"),
+    "connect diff": Case("{folder}/{name}.yaml", "topic connector"),
+    "connect apply": Case("{folder}/{name}.yaml --yes", "topic connector"),
+    "connect apply --create-topics": Case("{folder}/{name}.yaml --yes", "topic connector missing"),
+    "connect alter": Case("{name} --config tasks.max=2 --yes", "topic connector"),
+    "connect delete": Case("{name} --confirm {name}", "topic connector"),
+    "connect offsets show": Case("{name}", "topic connector"),
+    "connect offsets alter": Case("{name} {topic}:0=0 --yes", "topic connector"),
+    "connect offsets reset": Case("{name} --yes --confirm {name}", "topic connector"),
     "cluster export": Case("{folder}/{name}", "topic", all_groups=True),
     "cluster diff": Case("{folder}/{name}", "folder"),
     "cluster apply": Case("{folder}/{name} --yes", "folder"),
@@ -143,6 +157,7 @@ CASES = {
         f"{{folder}}/{{name}}.yaml --partitions 2 --input {{input}}={{target}} --confirm {{application}} {SPARK}",
         "application target-2",
         {**APPLICATION, "target": "{target}"},
+        last=("group READ", "topic READ target"),
     ),
     "replay run": Case(f"{{topic}} --to {{target}} --yes {SPARK}", "topic target progress", COPIES),
     "replay archive": Case(f"{{topic}} --to {{folder}}/{{new}} {SPARK}", "topic", all_groups=True),

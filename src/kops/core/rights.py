@@ -25,8 +25,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("topic", rf"^delete records of {_PARTITION}$", "DELETE"),
     ("topic", rf"^find .* of {_PARTITION}$", "DESCRIBE"),
     ("topic", rf"^read the committed offset.*?[ (]{_PARTITION}", "DESCRIBE"),
-    ("topic", rf"^read {_PARTITION}", "READ"),
-    ("topic", rf"fetching {_PARTITION}$", "READ"),
+    ("topic", rf"^(?:read|fetching) {_PARTITION}", "READ"),
     ("topic", rf"^Not authorized to access topics: \[{_TOPIC}[],]", "READ"),
     ("topic", rf"^(?:move|delete) the start offsets of .* in {_TOPIC}$", "READ"),
     ("topic", rf"^list the producers of {_PARTITION}$", "READ"),
@@ -51,6 +50,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("the cluster", r"^create topic", "CREATE"),
     ("the cluster", r"^produce to", "IDEMPOTENT_WRITE"),
     ("transactional id", r"^describe", "DESCRIBE"),
+    ("transactional id", r"^use transactional id (?P<name>.+)$", "WRITE"),
     ("transactional id", r"^abort .* transactional id (?P<name>.+)$", "WRITE"),
     ("user", r"^create a token of (?P<name>\w+:.+)$", "CREATE_TOKENS"),
 )
@@ -81,6 +81,7 @@ def missing_right(error: str, doing: str) -> Right | None:
     :param error: Kafka's name: ``GROUP_AUTHORIZATION_FAILED`` or ``GroupAuthorizationFailedError``
     :param doing: what was being done: ``describe group billing``
     """
+    doing = re.sub(r"^\[Error \d+\] \w+: ", "", doing)  # as kafka-python's errors begin
     kind = next((kind for word, kind in _KINDS.items() if error.upper().startswith(word)), None)
     for of, pattern, operation in _RULES:
         match = re.search(pattern, doing) if of == kind else None

@@ -45,6 +45,7 @@ from kops.core.rights import missing_right, reason
         ("TOPIC_AUTHORIZATION_FAILED", "move the start offsets of group billing in orders", "READ on topic orders"),
         ("TOPIC_AUTHORIZATION_FAILED", "delete the start offsets of group billing in orders", "READ on topic orders"),
         ("TopicAuthorizationFailedError", "[Error 29] TopicAuthorizationFailedError: fetching orders:0", "READ on topic orders"),
+        ("TransactionalIdAuthorizationFailedError", "[Error 53] X: use transactional id kops-1", "WRITE on transactional id kops-1"),
         ("TopicAuthorizationException", "Not authorized to access topics: [orders]", "READ on topic orders"),
         ("TOPIC_AUTHORIZATION_FAILED", "do something else", None),
         ("SASL_AUTHENTICATION_FAILED", "describe topic orders", None),
