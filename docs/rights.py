@@ -22,7 +22,9 @@ WITHOUT = {
         *("connect loggers list", "connect loggers set", "connect pause", "connect plugins add", "connect plugins describe"),
         *("connect plugins list", "connect restart", "connect resume", "connect stop", "connect workers"),
     ),
-    "not run so; brokers check `ALTER` on the cluster": ("brokers unregister", "cluster quorum add", "cluster quorum remove"),
+    "not run so; brokers check `ALTER` on the cluster": (
+        *("brokers unregister", "cluster quorum add", "cluster quorum remove", "topics elect-leaders"),
+    ),
     "not run so; a token's owner and its renewers may, whatever ACLs say": ("tokens expire", "tokens renew"),
 }
 """Why verbs have no rights in the table."""

@@ -209,7 +209,12 @@ def make(checking, kops, home, numbers, worker, monkeypatch):
             topics = [name for some in roles.values() for name in some] or [
                 names[each] for each in ("topic", "new", "target", "input", "changelog")
             ]
-            places = {"topic": topics, "group": groups, "cluster": [CLUSTER_NAME], "transactional-id": [names["name"]]}
+            places = {
+                "topic": [ANY] if case.all_topics else topics,
+                "group": groups,
+                "cluster": [CLUSTER_NAME],
+                "transactional-id": [names["name"]],
+            }
             return names, {**places, "user": [f"User:{names['name']}"], "delegation-token": [ANY], **roles}
 
         yield made

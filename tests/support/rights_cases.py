@@ -15,6 +15,7 @@ class Case:
     :param roles: by the word that ends a right in the table, the topics that it is about; all those of the line have one
     :param brokers: how many the cluster has
     :param all_groups: whether it looks at every group
+    :param all_topics: whether it does nothing while there are topics that may not be described
     :param last: rights that only its last part needs, when others are done: it is partial then
     """
 
@@ -23,6 +24,7 @@ class Case:
     roles: Mapping[str, str] = field(default_factory=dict)
     brokers: int = 1
     all_groups: bool = False
+    all_topics: bool = False
     last: tuple[str, ...] = ()
 
 
@@ -97,19 +99,18 @@ CASES = {
     "connect offsets show": Case("{name}", "topic connector"),
     "connect offsets alter": Case("{name} {topic}:0=0 --yes", "topic connector"),
     "connect offsets reset": Case("{name} --yes --confirm {name}", "topic connector"),
-    "cluster export": Case("{folder}/{name}", "topic", all_groups=True),
+    "cluster export": Case("{folder}/{name}", "topic group setting", all_groups=True),
     "cluster diff": Case("{folder}/{name}", "folder"),
     "cluster apply": Case("{folder}/{name} --yes", "folder"),
     "cluster features downgrade": Case("group.version=0 --yes", "features"),
     "cluster features upgrade": Case("group.version=1 --yes", "no-features"),
     "cluster health": Case("", "topic"),
     "context test": Case(""),
-    "brokers demote": Case("1 --yes", "leaders", brokers=3),
-    "brokers drain": Case("3 --yes", "leaders", brokers=3),
+    "brokers demote": Case("1 --yes", "leaders", brokers=3, all_topics=True),
+    "brokers drain": Case("3 --yes", "leaders", brokers=3, all_topics=True),
     "brokers move-replicas": Case("1 {topic} --to {directory} --yes", "topic directory"),
     "topics apply": Case("{folder}/{name}.yaml --yes", "file"),
     "topics diff": Case("{folder}/{name}.yaml", "file"),
-    "topics elect-leaders": Case("{topic} --yes", "moved-leader", brokers=3),
     "topics reassign": Case("{topic} --replication-factor 2 --yes", "topic", brokers=3),
     "topics list --long": Case("", "topic"),
     "groups lag --within": Case("1h {group} -o json", "topic group"),
@@ -172,6 +173,9 @@ MADE = {
     "quota": ("quotas set producer_byte_rate=1000000 --user {name} --yes",),
     "user": ("users create {name} --password-file {folder}/password --yes",),
     "leaders": ("topics create {topic} --partitions 3 --replication-factor 2 --yes",),
+    "setting": ("groups alter {group} --config consumer.session.timeout.ms=50000 --yes",),
+    "features": ("cluster features upgrade group.version=1 --yes",),
+    "no-features": ("cluster features downgrade group.version=0 --yes",),
     "target": ("topics create {target} --partitions 1 --replication-factor 1 --yes",),
     "target-2": ("topics create {target} --partitions 2 --replication-factor 1 --yes", "records produce {target} --key a --value x"),
     "progress": (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from kops.core.errors import AuthorizationFailed, GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused, StateMoved, VerificationFailed
 from kops.core.findings import counted, names_text
 from kops.core.models import Group, GroupOffsets
 from kops.core.offsets.arithmetic import is_streams_metadata
@@ -20,6 +20,7 @@ from kops.operations.offsets.checks import current_column, moved_back, moved_sin
 from kops.operations.offsets.move import plan_moves
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
+from kops.operations.topics.sizes import unseen_topics
 
 NAME = "groups.delete"
 NAMED = 5
@@ -248,18 +249,12 @@ def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str
 
 
 def _not_seen(services: Services) -> Iterator[str]:
-    """Say in which topics commits may not have been seen: brokers leave out topics that may not be described, without an error.
-
-    Whoever may describe log directories sees every topic that is in them.
-    """
+    """Say in which topics commits may not have been seen: brokers leave out topics that may not be described, without an error."""
     undo = "undo does not restore what the groups committed in"
-    answers = services.kafka.log_dirs.describe_or_errors(broker.id for broker in services.kafka.cluster().brokers)
-    if problem := next((answer for answer in answers.values() if isinstance(answer, KopsError)), None):
+    hidden, problem = unseen_topics(services)
+    if problem is not None:
         yield f"{undo} topics that may not be described, and whether there are such topics is not known: {reason(problem)}"
-    known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
-    there = {replica.partition.topic for one in known for replica in one.replicas if not replica.partition.topic.startswith("__")}
-    problems = services.kafka.topics.problems(sorted(there.difference(services.kafka.topics.names())))
-    if hidden := [topic for topic, problem in problems.items() if isinstance(problem, AuthorizationFailed)]:
+    if hidden:
         yield f"{undo} {names_text(hidden)}: not looked at (lacks DESCRIBE on topic {hidden[0]})"
 
 
