@@ -43,7 +43,8 @@ verb sees less.
 those on the named ones. Verbs that look at every group, such as `topics delete` at those that read the topic, need it on all groups, and
 say which they could not ask. Brokers leave out what a group has committed in topics that may not be described: `groups delete` names such
 topics, or says that it cannot know them, since undo does not restore what it did not see; `offsets export` and `state snapshot` hold less
-then. `state repartition` commits offsets last: where `READ` for that is missing it ends as partial, and `journal finish` completes it.
+then. `state repartition` and `state restore` commit offsets last: where
+`READ` for that is missing they end as partial, and `journal finish` completes them.
 `CREATE` and `DELETE` of a topic may be those of the cluster.
 
 A verb with an option has a row of its own where the option makes it ask for more, or less: `kops acls grant --kops "topics list --long"`.

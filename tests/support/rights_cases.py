@@ -153,7 +153,7 @@ CASES = {
         f"{{folder}}/{{name}}.yaml --damaged totals --confirm {{changelog}} {SPARK}", "application", APPLICATION
     ),
     "state snapshot": Case(f"{{folder}}/{{name}}.yaml --to {{folder}}/{{new}} {SPARK}", "application", APPLICATION),
-    "state restore": Case(f"{{folder}}/{{new}} --yes {SPARK}", "application snapshot disturbed", APPLICATION),
+    "state restore": Case(f"{{folder}}/{{new}} --yes {SPARK}", "application snapshot disturbed", APPLICATION, last=("group READ",)),
     "state repartition": Case(
         f"{{folder}}/{{name}}.yaml --partitions 2 --input {{input}}={{target}} --confirm {{application}} {SPARK}",
         "application target-2",

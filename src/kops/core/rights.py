@@ -45,7 +45,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("the cluster", r"^(?:describe|list) the (?:settings of|client quotas)", "DESCRIBE_CONFIGS"),
     ("the cluster", r"^alter the SCRAM", "ALTER"),
     ("the cluster", r"^alter ", "ALTER_CONFIGS"),
-    ("the cluster", r"^(?:reassign|elect|move|unregister|set levels|abort)", "ALTER"),
+    ("the cluster", r"^(?:reassign|elect|move|unregister|set levels|check the levels|abort)", "ALTER"),
     ("the cluster", r"^(?:describe|list|ask)", "DESCRIBE"),
     ("the cluster", r"^(?:create|delete) ACLs", "ALTER"),
     ("the cluster", r"^create topic", "CREATE"),

@@ -42,6 +42,7 @@ from kops.core.rights import missing_right, reason
         ("GROUP_AUTHORIZATION_FAILED", "remove members of group billing", "READ on group billing"),
         ("GROUP_AUTHORIZATION_FAILED", "remove member a-1 of group billing", "READ on group billing"),
         ("CLUSTER_AUTHORIZATION_FAILED", "move on broker 1 orders:0", "ALTER on the cluster"),
+        ("CLUSTER_AUTHORIZATION_FAILED", "check the levels of features", "ALTER on the cluster"),
         ("GROUP_AUTHORIZATION_FAILED", "describe the offsets of share groups", "DESCRIBE on group"),
         ("GROUP_AUTHORIZATION_FAILED", "move the start offsets of group billing", "READ on group billing"),
         ("GROUP_AUTHORIZATION_FAILED", "delete the start offsets of group billing", "DELETE on group billing"),
