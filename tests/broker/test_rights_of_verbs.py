@@ -48,7 +48,7 @@ ELSEWHERE = {(kind, place) for rights in OF_VERBS.values() for kind, _, place in
 NOT_MEANT = re.compile(r"__.*|kops-reader-.*")
 """What librdkafka and kops ask about besides what a command names, and do without."""
 INTERNAL = re.compile(r".*\(lacks DESCRIBE(_CONFIGS)? on topic __.*")
-"""What is said of the brokers' own topics, at which only a look at everything looks."""
+"""What it reports of the brokers' own topics, at which only a look at everything looks."""
 COUNT = Program("count", "long", value="bytes")
 
 

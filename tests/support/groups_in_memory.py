@@ -58,12 +58,10 @@ class GroupsInMemory:
         """Which there are, and requests that concern none."""
         nothing = dict.fromkeys(("describe", "settings", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {})
         there = {at.topic for at in self.ends}
-        existing = {"existing": lambda names: {name: None for name in names if name in there}, "names": lambda: sorted(there)}
-        return SimpleNamespace(any_without_id=False, **existing, problems=lambda _: {}, **nothing)
+        return SimpleNamespace(any_without_id=False, existing=lambda names: {name: None for name in names if name in there}, **nothing)
 
-    @property
-    def log_dirs(self):
-        return SimpleNamespace(describe_or_errors=lambda _: {})
+    def hidden_topics(self):
+        return [], None
 
     def close(self):
         pass

@@ -20,7 +20,6 @@ from kops.operations.offsets.checks import current_column, moved_back, moved_sin
 from kops.operations.offsets.move import plan_moves
 from kops.operations.protocol.mutation import Mutation, failed
 from kops.operations.services import Services
-from kops.operations.topics.sizes import unseen_topics
 
 NAME = "groups.delete"
 NAMED = 5
@@ -251,7 +250,7 @@ def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str
 def _not_seen(services: Services) -> Iterator[str]:
     """Say in which topics commits may not have been seen: brokers leave out topics that may not be described, without an error."""
     undo = "undo does not restore what the groups committed in"
-    hidden, problem = unseen_topics(services)
+    hidden, problem = services.kafka.hidden_topics()
     if problem is not None:
         yield f"{undo} topics that may not be described, and whether there are such topics is not known: {reason(problem)}"
     if hidden:

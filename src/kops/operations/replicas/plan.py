@@ -19,7 +19,6 @@ from kops.core.topics.settings import MIN_IN_SYNC
 from kops.operations.replicas import throttle
 from kops.operations.services import Services
 from kops.operations.topics.listing import select_partitions
-from kops.operations.topics.sizes import unseen_topics
 
 REASSIGN = "topics.reassign"
 THROTTLE = "throttle"
@@ -57,7 +56,7 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
     """
     if not any((request.factor, request.to_brokers, request.off_brokers, request.balance, request.last)):
         raise UsageProblem("nothing to change is named", hint="--replication-factor N, --to-brokers 1,2,3, --off-broker 4 or --balance")
-    if not texts and (hidden := unseen_topics(services)[0]):
+    if not texts and (hidden := services.kafka.hidden_topics()[0]):
         right = Right("DESCRIBE", f"topic {hidden[0]}")
         said = f"{names_text(hidden)} may not be described, and would stay where they are (lacks {right})"
         raise AuthorizationFailed(said, hint=right.hint, needs=str(right))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kops.core.cluster.models import LogDir, sizes_by_replica
-from kops.core.errors import AuthorizationFailed, KopsError
+from kops.core.errors import KopsError
 from kops.core.models import Topic, TopicPartition
 from kops.operations.services import Services
 
@@ -27,19 +27,6 @@ def replica_sizes(services: Services, topics: Sequence[Topic]) -> tuple[Sizes, l
             found += answer
             problems += [f"broker {one.broker} cannot use {one.path}: {one.problem}" for one in answer if one.problem]
     return sizes_by_replica(found), problems
-
-
-def unseen_topics(services: Services) -> tuple[list[str], KopsError | None]:
-    """Return the topics in log directories that may not be described, and why these may not be all.
-
-    Metadata and committed offsets leave such topics out without an error; log directories, which need DESCRIBE on the cluster, do not.
-    """
-    answers = services.kafka.log_dirs.describe_or_errors(broker.id for broker in services.kafka.cluster().brokers)
-    known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
-    there = {replica.partition.topic for one in known for replica in one.replicas if not replica.partition.topic.startswith("__")}
-    problems = services.kafka.topics.problems(sorted(there.difference(services.kafka.topics.names())))
-    hidden = [topic for topic, problem in problems.items() if isinstance(problem, AuthorizationFailed)]
-    return hidden, next((answer for answer in answers.values() if isinstance(answer, KopsError)), None)
 
 
 def size_of(topic: Topic, sizes: Sizes, *, whole: bool) -> dict[str, Any]:
