@@ -1,5 +1,6 @@
 """Which ACLs a purpose needs: consuming, producing, Kafka Streams, Connect, verbs of kops. Pure.
 
+Without DESCRIBE_CONFIGS on their topics, Connect workers start and do not look whether these are compacted (``TopicAdmin``).
 A READ or WRITE implies DESCRIBE, and WRITE on a topic lets producers be idempotent (KIP-679), so neither gets entries of its own.
 """
 
