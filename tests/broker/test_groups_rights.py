@@ -175,6 +175,19 @@ def test_changes_name_the_right_too(as_user, secured):
     assert Kafka(secured.connection).groups.committed(["billing"])["billing"] == PLACES
 
 
+def test_a_deletion_says_which_offsets_it_could_not_see(as_user):
+    rights = ((ResourceType.GROUP, "other", DELETE), TOPIC)
+    cluster, hidden = (ResourceType.BROKER, "kafka-cluster", DESCRIBE), (ResourceType.TOPIC, HIDDEN, DESCRIBE)
+    asked, begins = ("groups", "delete", "other", "--dry-run"), "undo does not restore what the groups committed in"
+    unknown = as_user(*rights)(*asked).ok()
+    assert f"{begins} topics that may not be described" in unknown.out + unknown.err
+    assert "not known: lacks DESCRIBE on the cluster" in unknown.out + unknown.err
+    known = as_user(*rights, cluster)(*asked).ok()
+    assert f"{begins} {HIDDEN}: not looked at (lacks DESCRIBE on topic {HIDDEN})" in known.out + known.err
+    whole = as_user(*rights, cluster, hidden)(*asked).ok()
+    assert begins not in whole.out + whole.err
+
+
 def test_a_redrive_that_cannot_remember_what_it_sent(as_user):
     kops = as_user((ResourceType.TOPIC, SEEN, READ))
     refused = kops("replay", "redrive", SEEN, "--dry-run")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import requests
 
+from kops.config.jaas import format_jaas
 from kops.core.errors import MissingRequirement
 from kops.gateways.connect.plugins import FILE_STREAM, plugin_folder
 from kops.gateways.machine.jars import connect_set, jars_of
@@ -95,6 +96,26 @@ class ConnectWorkers:
     def up(self) -> None:
         """Start the workers that do not run, and wait until they answer."""
         self.running.up()
+
+
+def secured_worker(own, folder: Path, group: str, username: str, password: str, **settings: str) -> workers.ConnectCluster:
+    """Describe one worker that logs in at a secured cluster, with plugins for files."""
+    plugin = plugin_folder(Path(os.environ["KOPS_CACHE_DIR"]), FILE_STREAM)
+    (plugins := folder / "plugins").mkdir(exist_ok=True)
+    if not (there := plugins / plugin.name).exists():
+        there.symlink_to(plugin)
+    login = {"username": username, "password": password}
+    client = {
+        "bootstrap.servers": own.bootstrap_servers,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": format_jaas("org.apache.kafka.common.security.scram.ScramLoginModule", login),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(own.sandbox.ca_file),
+        **{name.replace("_", "."): value for name, value in settings.items()},
+    }
+    (port,) = pick(1)
+    return workers.ConnectCluster("the tests", folder / group, group, client, (Worker(1, port),), (str(plugins),))
 
 
 def name_converters(folder: Path) -> None:

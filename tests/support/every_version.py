@@ -384,8 +384,9 @@ def scene(version: str, servers: str, folder: Path, kops: Callable[..., Outcome]
 
 
 @contextlib.contextmanager
-def open_transaction(servers: str, transactional_id: str, topic: str) -> Iterator[None]:
-    producer = Producer({"bootstrap.servers": servers, "transactional.id": transactional_id, "log_level": 0})
+def open_transaction(servers: str, transactional_id: str, topic: str, **settings: str) -> Iterator[None]:
+    config = {name.replace("_", "."): value for name, value in settings.items()}
+    producer = Producer({**config, "bootstrap.servers": servers, "transactional.id": transactional_id, "log_level": 0})
     producer.init_transactions(HANG_SECONDS)
     producer.begin_transaction()
     producer.produce(topic, b"v", partition=0)

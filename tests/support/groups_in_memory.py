@@ -63,6 +63,9 @@ class GroupsInMemory:
         there = {at.topic for at in self.ends}
         return SimpleNamespace(any_without_id=False, existing=lambda names: {name: None for name in names if name in there}, **nothing)
 
+    def hidden_topics(self):
+        return [], None
+
     def close(self):
         pass
 

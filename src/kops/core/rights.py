@@ -25,13 +25,18 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("topic", rf"^delete records of {_PARTITION}$", "DELETE"),
     ("topic", rf"^find .* of {_PARTITION}$", "DESCRIBE"),
     ("topic", rf"^read the committed offset.*?[ (]{_PARTITION}", "DESCRIBE"),
-    ("topic", rf"^read {_PARTITION}", "READ"),
+    ("topic", rf"^(?:read|fetching) {_PARTITION}", "READ"),
+    ("topic", rf"^Not authorized to access topics: \[{_TOPIC}[],]", "READ"),
+    ("topic", rf"^(?:move|delete) the start offsets of .* in {_TOPIC}$", "READ"),
     ("topic", rf"^list the producers of {_PARTITION}$", "READ"),
     ("topic", rf"^produce to {_TOPIC}", "WRITE"),
     ("topic", rf"^(?:commit|delete committed offsets) .*?\(?{_PARTITION}", "READ"),
     ("group", rf"^describe the settings of {_GROUP}", "DESCRIBE_CONFIGS"),
     ("group", rf"^alter {_GROUP}", "ALTER_CONFIGS"),
-    ("group", rf"^describe {_GROUP}", "DESCRIBE"),
+    ("group", rf"^describe (?:the offsets of )?(?:{_GROUP}|share groups$)", "DESCRIBE"),
+    ("group", rf"^remove members? .*{_GROUP}", "READ"),
+    ("group", rf"^move the start offsets of {_GROUP}", "READ"),
+    ("group", rf"^delete the start offsets of {_GROUP}", "DELETE"),
     ("group", rf"^read the committed offsets? .*?{_GROUP}", "DESCRIBE"),
     ("group", rf"^delete {_GROUP}", "DELETE"),
     ("group", rf"^delete committed offsets of {_GROUP}", "DELETE"),
@@ -40,12 +45,14 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ("the cluster", r"^(?:describe|list) the (?:settings of|client quotas)", "DESCRIBE_CONFIGS"),
     ("the cluster", r"^alter the SCRAM", "ALTER"),
     ("the cluster", r"^alter ", "ALTER_CONFIGS"),
-    ("the cluster", r"^(?:reassign|elect|move replicas|unregister|set levels|abort)", "ALTER"),
+    ("the cluster", r"^(?:reassign|elect|move|unregister|set levels|check the levels|abort)", "ALTER"),
     ("the cluster", r"^(?:describe|list|ask)", "DESCRIBE"),
     ("the cluster", r"^(?:create|delete) ACLs", "ALTER"),
     ("the cluster", r"^create topic", "CREATE"),
     ("the cluster", r"^produce to", "IDEMPOTENT_WRITE"),
     ("transactional id", r"^describe", "DESCRIBE"),
+    ("transactional id", r"^use transactional id (?P<name>.+)$", "WRITE"),
+    ("transactional id", r"^abort .* transactional id (?P<name>.+)$", "WRITE"),
     ("user", r"^create a token of (?P<name>\w+:.+)$", "CREATE_TOKENS"),
 )
 
@@ -75,6 +82,7 @@ def missing_right(error: str, doing: str) -> Right | None:
     :param error: Kafka's name: ``GROUP_AUTHORIZATION_FAILED`` or ``GroupAuthorizationFailedError``
     :param doing: what was being done: ``describe group billing``
     """
+    doing = re.sub(r"^\[Error \d+\] \w+: ", "", doing)  # as kafka-python's errors begin
     kind = next((kind for word, kind in _KINDS.items() if error.upper().startswith(word)), None)
     for of, pattern, operation in _RULES:
         match = re.search(pattern, doing) if of == kind else None

@@ -24,6 +24,7 @@ PLACES = {
     "broker/test_every_version.py",  # three of them, with an authorizer
     "unit/sandbox/test_model.py",
     "unit/project/test_services.py",
+    "connect/test_rights_of_workers.py",
 }
 
 

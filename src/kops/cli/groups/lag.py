@@ -73,7 +73,7 @@ def show_lag(session: Session, request: LagRequest) -> int:
         sums = request.summed(exceeded.watched_for_times(blocks))
         exceeded.look_at(sums)
         render_sums(session, sums, first)
-    session.note(total.sentence() if total.partitions else f"no committed offsets of {' '.join(request.names)}")
+    session.note(total.sentence() if total.partitions else f"the brokers show no committed offsets of {' '.join(request.names)}")
     matched = report.groups or report.problems or report.without_offsets or set(request.names) & EVERY
     if report.without_offsets:
         session.note(f"without committed offsets, and left out: {names_text(report.without_offsets)}")

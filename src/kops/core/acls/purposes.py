@@ -1,5 +1,6 @@
 """Which ACLs a purpose needs: consuming, producing, Kafka Streams, Connect, verbs of kops. Pure.
 
+Without DESCRIBE_CONFIGS on their topics, Connect workers start and do not look whether these are compacted (``TopicAdmin``).
 A READ or WRITE implies DESCRIBE, and WRITE on a topic lets producers be idempotent (KIP-679), so neither gets entries of its own.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kops.core.acls.models import ALL, ALLOW, ANY, CLUSTER_NAME, LITERAL, PREFIXED, Acl
-from kops.core.acls.verbs import OF_VERBS, as_entry
+from kops.core.acls.verbs import OF_VERBS, ROLES, as_entry
 from kops.core.errors import UsageProblem
 
 _TOPICS, _GROUPS, _CLUSTER = "topic", "group", "cluster"
@@ -64,10 +65,11 @@ def entries(principal: str, purposes: Purposes) -> tuple[Acl, ...]:
         needs += [(_TOPICS, own, PREFIXED, operation) for operation in ("READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")]
         leader, tasks = f"connect-cluster-{purposes.connect}", f"{purposes.connect}-"
         needs += [("transactional-id", leader, LITERAL, "WRITE"), ("transactional-id", tasks, PREFIXED, "WRITE")]
-    places = {_TOPICS: purposes.on_topic or (ANY,), _GROUPS: purposes.on_group or (ANY,), _CLUSTER: (CLUSTER_NAME,)}
+    places = {_TOPICS: purposes.on_topic, _GROUPS: purposes.on_group, _CLUSTER: (CLUSTER_NAME,)}
     for verb in purposes.kops:
-        for kind, operation in map(as_entry, OF_VERBS[verb]):
-            needs += [(kind, *_pattern(name), operation) for name in places[kind]]
+        for kind, operation, place in map(as_entry, OF_VERBS[verb]):
+            names = (place,) if place and place not in ROLES else places.get(kind) or (ANY,)
+            needs += [(kind, *_pattern(name), operation) for name in names]
     acls = dict.fromkeys(Acl(principal, ALLOW, operation, kind, name, pattern, purposes.host) for kind, name, pattern, operation in needs)
     implied = {acl._replace(operation="DESCRIBE") for acl in acls if acl.operation in ("READ", "WRITE", "DELETE", "ALTER")}
     implied |= {acl._replace(operation="DESCRIBE_CONFIGS") for acl in acls if acl.operation == "ALTER_CONFIGS"}

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import KopsError
+from kops.core.errors import AuthorizationFailed, KopsError
 from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
@@ -150,6 +150,18 @@ class Kafka:
         :raises Unreachable: when no broker answers
         """
         return self._cluster
+
+    def hidden_topics(self) -> tuple[list[str], KopsError | None]:
+        """Return the topics in log directories that may not be described, and why these may not be all.
+
+        Metadata and committed offsets leave such topics out without an error; log directories, which need DESCRIBE on the cluster, do not.
+        """
+        answers = self.log_dirs.describe_or_errors(broker.id for broker in self.cluster().brokers)
+        known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
+        there = {replica.partition.topic for one in known for replica in one.replicas if not replica.partition.topic.startswith("__")}
+        problems = self.topics.problems(sorted(there.difference(self.topics.names())))
+        hidden = [topic for topic, problem in problems.items() if isinstance(problem, AuthorizationFailed)]
+        return hidden, next((answer for answer in answers.values() if isinstance(answer, KopsError)), None)
 
     @cached_property
     def _cluster(self) -> Cluster:

@@ -336,23 +336,23 @@ class LogDirs:
     ) -> dict[int, tuple[LogDir, ...] | KopsError]:
         """Return the log directories of each broker, or why they are not known: a broker that is down, a missing permission.
 
-        :param partitions: list only the replicas of these; None lists all
+        :param partitions: list only the replicas of these; None lists all, also of topics that may not be described, which kafka-python's
+            own method leaves out
         """
-        topics = None if partitions is None else numbers_by_topic(partitions)
-        doing = "describe the log directories of broker"
-        answers = self._wire.brokers_or_errors(broker_ids, doing, lambda admin, broker: admin.describe_log_dirs(topics, brokers=[broker]))
+        topics = None if partitions is None else list(numbers_by_topic(partitions).items())
+        doing, request = "describe the log directories of broker", request_class("DescribeLogDirsRequest")
+        answers = self._wire.brokers_or_errors(broker_ids, doing, lambda admin, broker: raw_answer(admin, request(topics=topics), broker))
         return {broker: _as_silent(broker, _log_dirs(broker, f"{doing} {broker}", answer)) for broker, answer in answers.items()}
 
 
 def _log_dirs(broker: int, doing: str, answer: Any) -> tuple[LogDir, ...] | KopsError:
     if isinstance(answer, KopsError):
         return answer
-    [found] = answer
-    if not found["log_dirs"]:
-        # Every broker has one: an empty answer means that the request was rejected, and kafka-python drops the error code with it.
+    if not answer["results"]:
+        # Every broker has one: an empty answer means that the request was rejected; before Kafka 3.5 it has no error code.
         right = Right("DESCRIBE", "the cluster")
         return AuthorizationFailed(f"could not {doing}: it names none (lacks {right})", hint=right.hint, needs=str(right))
-    return tuple(_log_dir(broker, one) for one in found["log_dirs"])
+    return tuple(_log_dir(broker, one) for one in answer["results"])
 
 
 def _log_dir(broker_id: int, found: Mapping[str, Any]) -> LogDir:

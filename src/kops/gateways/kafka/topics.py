@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kops.core.acls.models import OPERATIONS
 from kops.core.durations import MILLISECONDS
 from kops.core.errors import KopsError, NotFound, TimedOut
 from kops.core.models import NewTopic, Partition, Setting, Topic, TopicPartition
@@ -90,8 +91,12 @@ class Topics:
         answers = self._client.describe_topics(wanted) if wanted else {}
         return {name: answer for name, answer in answers.items() if isinstance(answer, KopsError)}
 
-    def rights(self, names: Iterable[str]) -> dict[str, frozenset[str] | None]:
-        """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them."""
+    def rights(self, names: Iterable[str], *, of_cluster: bool = False) -> dict[str, frozenset[str] | None]:
+        """Return our permissions on existing topics (``WRITE``, ``DELETE``, ...); None if the brokers do not report them.
+
+        :param of_cluster: also CREATE and DELETE of the cluster, which are about all topics (``ControllerApis``); brokers report no DELETE
+            of it, so whoever has all that they report there counts as having it
+        """
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -103,7 +108,12 @@ class Topics:
         )
         answers = {name: self._client.wait(future, f"describe topic {name}") for name, future in futures.items()}
         authorized = {name: answer.authorized_operations for name, answer in answers.items()}
-        return {name: frozenset(one.name for one in operations) if operations else None for name, operations in authorized.items()}
+        also: set[str] = set()
+        if of_cluster:
+            asked = self._client.admin.describe_cluster(include_authorized_operations=True, request_timeout=timeout)
+            reported = {one.name for one in self._client.wait(asked, "describe the cluster").authorized_operations or ()}
+            also = {"CREATE", "DELETE"} if reported.issuperset(OPERATIONS["cluster"]) else reported & {"CREATE"}
+        return {name: frozenset({one.name for one in operations} | also) if operations else None for name, operations in authorized.items()}
 
     def settings(self, names: Iterable[str], *, missing_ok: bool = False) -> dict[str, dict[str, Setting]]:
         """Return the effective settings of topics: all of them, with the source of each value.

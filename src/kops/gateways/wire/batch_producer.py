@@ -123,7 +123,7 @@ class BatchProducer(IdempotentProducer):
             queue[0:1] = [_Batch(halves[0], batch.sequence), _Batch(halves[1], later_sequence(batch.sequence, middle))]
         elif not answer.error.retriable:
             report.failed += sum(len(waiting.columns) for waiting in queue)
-            report.error = answer.reason
+            report.error = answer.reason(self.topic)
             queue.clear()
         if not queue:
             del pending[number]

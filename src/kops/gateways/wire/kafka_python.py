@@ -31,6 +31,7 @@ REQUESTS = {
     "DescribeClusterRequest": "admin",
     "DescribeConfigsRequest": "admin",
     "DescribeGroupsRequest": "admin",
+    "DescribeLogDirsRequest": "admin",
     "DescribeQuorumRequest": "admin",
     "DescribeUserScramCredentialsRequest": "admin",
     "ElectLeadersRequest": "admin",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kops.core.rights import missing_right
 from kops.formats.batches.header import Producer
 from kops.gateways.wire.connections import REQUEST_MILLISECONDS, leader, refresh
 from kops.gateways.wire.kafka_python import request_class
@@ -41,9 +42,9 @@ class ProduceAnswer:
         """Whether the broker may accept the batch in parts."""
         return self.error is not None and self.error.message in _TOO_LARGE
 
-    @property
-    def reason(self) -> str:
-        return self.text or str(self.error.description)
+    def reason(self, topic: str) -> str:
+        text, right = self.text or str(self.error.description), missing_right(self.error.message, f"produce to {topic}")
+        return f"{text} (lacks {right})" if right else text
 
 
 def answers_of(response: Any) -> dict[int, ProduceAnswer]:

@@ -46,7 +46,7 @@ class RefusedBatch(Exception):
     """
 
     def __init__(self, topic: str, partition: int, answer: ProduceAnswer) -> None:
-        super().__init__(f"{topic}:{partition}: {answer.reason}")
+        super().__init__(f"{topic}:{partition}: {answer.reason(topic)}")
         self.too_large = answer.is_too_large
 
 
@@ -76,7 +76,7 @@ class BatchWriter(IdempotentProducer):
         """Become the only writer with this name, abort what it left open, and return its progress."""
         self._in_flight.clear()
         kind = _TRANSACTION if self.transactional_id else None
-        self._become(self._ask(kind, self._identity_request, _code))
+        self._become(self._ask(kind, self._identity_request, _code, f"use transactional id {self.transactional_id}" if kind else ""))
         self._in_transaction, self._most_in_flight = set(), 1
         return self.position()
 
@@ -147,6 +147,7 @@ class BatchWriter(IdempotentProducer):
             _TRANSACTION,
             lambda: requests.add_partition(self.names, self._identity, topic, partition),
             lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
+            f"produce to {topic}",
         )
         self._in_transaction.add((topic, partition))
 
@@ -154,10 +155,11 @@ class BatchWriter(IdempotentProducer):
         self._ask(_TRANSACTION, lambda: requests.end_transaction(self.names, self._identity, committed=committed), _code)
         self._in_transaction = set()
 
-    def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
+    def _ask(self, kind: int | None, request: Callable[[], Any], code_of: Callable[[Any], int], doing: str = "") -> Any:
         """Send a request to a coordinator, and retry where that may help.
 
         :param kind: of coordinator; None: any broker
+        :param doing: said by an error
         :raises BrokenTransaction: when the coordinator does not recognize this writer, or its transaction is in another state
         """
         from kafka.errors import KafkaError, for_code
@@ -171,7 +173,7 @@ class BatchWriter(IdempotentProducer):
                 code = code_of(answer)
                 if not code:
                     return answer
-                problem = for_code(code)()
+                problem = for_code(code)(doing) if doing else for_code(code)()
             except KafkaError as error:
                 problem = error
             name = getattr(problem, "message", None) or type(problem).__name__

@@ -12,6 +12,7 @@ from kops.core.models import Group, GroupOffsets
 from kops.core.offsets.arithmetic import is_streams_metadata
 from kops.core.offsets.moves import Column, GroupMoves, TopicMoves
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, Status, not_done
+from kops.core.rights import reason
 from kops.core.selection import is_glob
 from kops.operations.groups.matching import find_group, matching_groups, refuse_active
 from kops.operations.offsets.arguments import Moves, moves_json, moves_of_json
@@ -70,7 +71,7 @@ def plan_delete_of(services: Services, names: Sequence[str], *, named: Collectio
         confirm=single or f"{len(prior)} groups",
         guard={name: chosen[name].state for name in sorted(chosen)},
         arguments=Deletion(tuple(prior)),
-        warnings=tuple(_warnings(chosen, prior)),
+        warnings=(*_warnings(chosen, prior), *_not_seen(services)),
     )
 
 
@@ -244,6 +245,16 @@ def _warnings(groups: dict[str, Group], prior: Sequence[GroupMoves]) -> list[str
     if any(text is None for group in prior for topic in group.topics for text in topic.before.metadata.values()):
         warnings.append("metadata of some offsets cannot be read with these connection settings: undo will not restore it")
     return warnings
+
+
+def _not_seen(services: Services) -> Iterator[str]:
+    """Say in which topics commits may not have been seen: brokers leave out topics that may not be described, without an error."""
+    undo = "undo does not restore what the groups committed in"
+    hidden, problem = services.kafka.hidden_topics()
+    if problem is not None:
+        yield f"{undo} topics that may not be described, and whether there are such topics is not known: {reason(problem)}"
+    if hidden:
+        yield f"{undo} {names_text(hidden)}: not looked at (lacks DESCRIBE on topic {hidden[0]})"
 
 
 def _count(found: GroupOffsets) -> int:

@@ -10,6 +10,7 @@ from kops.core.errors import KopsError, OperationFailed, Refused, StateMoved, Ti
 from kops.core.findings import counted
 from kops.core.models import TopicPartition
 from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Status
+from kops.core.rights import missing_right
 from kops.gateways.wire.connections import patiently
 from kops.operations.archive.source import refuse_lost_records, source_of
 from kops.operations.offsets.items import partition_of
@@ -208,7 +209,9 @@ def _result(
     else:
         reason = outcome.error if outcome and outcome.error else "it was not begun"
         hint = _NO_TRANSACTIONS if "TransactionalIdAuthorization" in reason else "`kops replay resume ID`"
-        error = OperationFailed(f"{item.target} is sent up to offset {sent.offset} only: {reason}", hint=hint)
+        right = missing_right(*reason.partition(": ")[::2])
+        lacks = f" (lacks {right})" if right else ""
+        error = OperationFailed(f"{item.target} is sent up to offset {sent.offset} only: {reason}{lacks}", hint=hint)
     return failed(item, error)._replace(value=value)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.cluster.models import LogDir, sizes_by_replica
-from kops.core.errors import KopsError, Refused, UsageProblem
+from kops.core.errors import AuthorizationFailed, KopsError, Refused, UsageProblem
 from kops.core.findings import counted, names_text
 from kops.core.models import Partition, Topic, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.replicas.planner import Aim, Replicas, plan_replicas
 from kops.core.replicas.reassignment import DEFAULT_BATCH, Moving, Reassignment, Throttle, placement_of
 from kops.core.replicas.space import Moves, Share, replica_size, require_room, shares_of
+from kops.core.rights import Right
 from kops.core.sizes import size_text
 from kops.core.topics.settings import MIN_IN_SYNC
 from kops.operations.replicas import throttle
@@ -50,10 +51,15 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
 
     :param texts: topics or globs, each with or without partitions; empty: every partition, those of internal topics too
     :raises UsageProblem: when nothing is asked for, or a broker does not exist
+    :raises AuthorizationFailed: for every partition, while there are topics that may not be described
     :raises Refused: where data would not fit, and while any of the partitions is being moved already
     """
     if not any((request.factor, request.to_brokers, request.off_brokers, request.balance, request.last)):
         raise UsageProblem("nothing to change is named", hint="--replication-factor N, --to-brokers 1,2,3, --off-broker 4 or --balance")
+    if not texts and (hidden := services.kafka.hidden_topics()[0]):
+        right = Right("DESCRIBE", f"topic {hidden[0]}")
+        said = f"{names_text(hidden)} may not be described, and would stay where they are (lacks {right})"
+        raise AuthorizationFailed(said, hint=right.hint, needs=str(right))
     everything = services.kafka.topics.describe()
     partitions = _partitions(everything.values())
     places = select_partitions(services, texts, regex=regex)[1] if texts else list(partitions)

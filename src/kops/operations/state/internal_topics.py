@@ -129,7 +129,7 @@ def refuse_unless_recreatable(services: Services, changes: Iterable[TopicChange]
     if not wanted:
         return
     there = services.kafka.topics.existing(wanted)
-    for name, operations in services.kafka.topics.rights(there).items():
+    for name, operations in services.kafka.topics.rights(there, of_cluster=True).items():
         lacking = [operation for operation in _NEEDED if operations is not None and operation not in operations]
         if lacking:
             raise _refusal(name, AuthorizationFailed(f"the principal lacks {' and '.join(lacking)} on topic {name}"))

@@ -14,9 +14,8 @@ from kops.operations.offsets.delete_groups import plan_delete_of
 from kops.operations.protocol.composed import Part, Parts, compose
 from kops.operations.services import Services
 from kops.operations.streams.inspection import inspect_application
-from kops.operations.streams.reset import deletion_warnings, left_alone, once_stopped, to_delete
+from kops.operations.streams.reset import deletion_warnings, left_alone, once_stopped, plan_internal, to_delete
 from kops.operations.topics.impact import readers_of
-from kops.operations.topics.requests import plan_deletion
 
 
 def plan_delete(
@@ -41,7 +40,7 @@ def plan_delete(
     hosts, group = once_stopped(services, name, milliseconds)
     look = inspect_application(services, name, topology)
     names = to_delete(look, internal_topics)
-    topics = plan_deletion(services, services.kafka.topics.describe(names) if names else {})
+    topics = plan_internal(services, names)
     kept = left_alone(look, names)
     parts = [Part("topic", replace(topics, warnings=(), items=(*topics.items, *kept)))]
     if group is not None:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kops.core.durations import parse_duration
-from kops.core.errors import KopsError, Refused, UsageProblem
+from kops.core.errors import AuthorizationFailed, KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay
 from kops.core.offsets.moves import TopicMoves
 from kops.core.plan import Arguments, Item, Json, Plan, Severity
+from kops.core.rights import Right
 from kops.core.selection import Selection, parse_selection
 from kops.core.streams.local_state import delete_local_state
 from kops.core.streams.topics import CHANGELOG, store_of
@@ -91,10 +92,23 @@ def plan_reset(
     hosts, group = once_stopped(services, name, milliseconds)
     look = inspect_application(services, name, topology)
     offsets = _plan_offsets(services, look, group, choice, wanted.input_topics)
-    topics = plan_deletion(services, services.kafka.topics.describe(names) if (names := to_delete(look, wanted.internal_topics)) else {})
+    names = to_delete(look, wanted.internal_topics)
+    topics = plan_internal(services, names)
     kept = left_alone(look, names)
     plan = compose(name, offsets, topics, items=kept)
     return replace(plan, **reset_impact(services, look, plan, wanted.output_topics, hosts))
+
+
+def plan_internal(services: Services, names: Sequence[str]) -> Plan[Changes]:
+    """Plan to delete internal topics, of which each may be deleted: what comes before would be done already.
+
+    :raises AuthorizationFailed: when one may not
+    """
+    for name, operations in services.kafka.topics.rights(names, of_cluster=True).items():
+        if operations is not None and "DELETE" not in operations:
+            right = Right("DELETE", f"topic {name}")
+            raise AuthorizationFailed(f"{name} could not be deleted (lacks {right})", hint=right.hint, needs=str(right))
+    return plan_deletion(services, services.kafka.topics.describe(names) if names else {})
 
 
 def once_stopped(services: Services, name: str, milliseconds: int | None) -> tuple[tuple[str, ...], Group | None]:

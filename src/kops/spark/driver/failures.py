@@ -6,7 +6,8 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from kops.core.errors import KopsError, OperationFailed, Unreachable
+from kops.core.errors import AuthorizationFailed, KopsError, OperationFailed, Unreachable
+from kops.core.rights import missing_right
 from kops.spark.driver.launch import how_jvm_ended
 
 _ENDING_SECONDS = 10.0
@@ -20,6 +21,7 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
     :param doing: such as ``compute totals``
     :param hint: of the error
     :raises Unreachable: when the brokers did not answer Spark
+    :raises AuthorizationFailed: where they refuse it for a missing right that is known
     :raises OperationFailed: for anything else, the end of Spark's JVM too
     """
     from py4j.protocol import Py4JError
@@ -35,6 +37,9 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
         if reason is None and isinstance(error, ConnectionError):
             raise
         reason = reason or root_cause(str(error))
+        cause, _, place = reason.partition(": ")
+        if right := missing_right(cause, place):
+            raise AuthorizationFailed(f"could not {doing} (lacks {right})", hint=right.hint, needs=str(right)) from error
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
         raise kind(f"could not {doing}: {reason}", hint=hint) from error
 

@@ -30,6 +30,19 @@ def test_addresses_are_written_as_java_does():
     assert (java_address("::1"), java_address("host")) == ("0:0:0:0:0:0:0:1", None)
 
 
+def test_a_verb_gets_its_rights_where_they_are_needed():
+    purposes = Purposes(kops=("replay run",), on_topic=("orders", "copies-*"))
+    found = {(acl.operation, acl.place) for acl in entries("User:a", purposes)}
+    assert {("WRITE", "topic:copies- prefixed"), ("WRITE", "topic:kops-progress"), ("READ", "group:kops-replay- prefixed")} <= found
+    assert ("WRITE", "transactional-id:kops-replay- prefixed") in found
+    assert {place for _, place in found if place.startswith("group:")} == {"group:kops-replay- prefixed"}
+
+
+def test_a_verb_on_no_named_resource_gets_its_rights_on_all():
+    found = {(acl.operation, acl.place) for acl in entries("User:a", Purposes(kops=("transactions abort", "tokens create --owner")))}
+    assert {("WRITE", "transactional-id:*"), ("CREATE_TOKENS", "user:*")} <= found
+
+
 def test_a_group_that_reads_another_topic_stays():
     purposes = Purposes(consume=("orders",), group="g")
     removing = entries("User:a", purposes)

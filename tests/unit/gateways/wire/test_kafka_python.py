@@ -69,6 +69,7 @@ FIELDS = {
     "DescribeConfigsRequest": {"resources", "include_synonyms"},
     "DescribeConfigsRequest.DescribeConfigsResource": {"resource_type", "resource_name", "configuration_keys"},
     "DescribeGroupsRequest": {"groups", "include_authorized_operations"},
+    "DescribeLogDirsRequest": {"topics"},
     "DescribeQuorumRequest": {"topics"},
     "DescribeUserScramCredentialsRequest": {"users"},
     "DescribeUserScramCredentialsRequest.UserName": {"name"},

@@ -23,7 +23,7 @@ class Topics:
     def existing(self, names):
         return dict.fromkeys(names)
 
-    def rights(self, names):
+    def rights(self, names, *, of_cluster):
         return dict.fromkeys(names)
 
     def settings(self, names):

@@ -55,7 +55,8 @@ def share_offsets(wire: Wire, group_ids: Sequence[str]) -> dict[str, dict[TopicP
 
     :raises KopsError: when the brokers do not know the request, before Kafka 4.1, or do not answer
     """
-    answers = wire.ask("describe the offsets of share groups", lambda admin: share_group_offsets(admin, group_ids), patient=True)
+    doing = f"describe the offsets of group {group_ids[0]}" if len(group_ids) == 1 else "describe the offsets of share groups"
+    answers = wire.ask(doing, lambda admin: share_group_offsets(admin, group_ids), patient=True)
     found: dict[str, dict[TopicPartition, ShareOffset] | KopsError] = {}
     for _, answer in answers:
         for one in answer.groups:
@@ -82,7 +83,9 @@ def move_share_offsets(wire: Wire, group_id: str, offsets: Mapping[TopicPartitio
     doing = f"move the start offsets of group {group_id}"
     answer = _change(wire, group_id, doing, share_offsets_change(group_id, by_topic))
     return {
-        TopicPartition(topic.topic_name, one.partition_index): translate_error_code(one.error_code, one.error_message, doing)
+        TopicPartition(topic.topic_name, one.partition_index): translate_error_code(
+            one.error_code, one.error_message, f"{doing} in {topic.topic_name}"
+        )
         for topic in answer.responses
         for one in topic.partitions
     }
@@ -92,7 +95,9 @@ def delete_share_offsets(wire: Wire, group_id: str, topics: Sequence[str]) -> di
     """Delete the start offsets of a share group without members in topics; return the error of each, or None (Kafka 4.1)."""
     doing = f"delete the start offsets of group {group_id}"
     answer = _change(wire, group_id, doing, share_offsets_deletion(group_id, topics))
-    return {one.topic_name: translate_error_code(one.error_code, one.error_message, doing) for one in answer.responses}
+    return {
+        one.topic_name: translate_error_code(one.error_code, one.error_message, f"{doing} in {one.topic_name}") for one in answer.responses
+    }
 
 
 def _change(wire: Wire, group_id: str, doing: str, request: Any) -> Any:
