@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kops.core.connect.models import root_cause
+from kops.core.findings import counted
 
 CONNECT, STREAMS, SHARE_GROUP, SPRING = "connect", "kafka-streams", "share-group", "spring"
 BINDER, SMALLRYE, SILVERBACK, WATERMILL = "spring-cloud-stream", "smallrye", "silverback", "watermill"
@@ -229,7 +230,7 @@ class DeadLetter:
             what = STAGES.get(self.stage or "", "could not take the record")
             return f"{who} {what}{where}: {self.cause}"
         if self.written_by == SHARE_GROUP:
-            times = f" after {self.delivery_count} deliveries" if self.delivery_count is not None else ""
+            times = f" after {counted(self.delivery_count, 'delivery')}" if self.delivery_count is not None else ""
             return f"share group {self.group} gave up the record{where}{times}: {self.cause}"
         who = f"group {self.group}" if self.group else _WHO[self.written_by]
         return f"{who} could not process the record{where}: {self.cause}"
