@@ -221,7 +221,7 @@ def _refuse_mode(subjects: Subjects, name: Subject, declared: Mapping[Subject, D
         what = f"{subject} is" if subject else "the registry is"
         raise Refused(
             f"{what} {mode}, so no schema of {name} can be registered",
-            hint=f"declare {MODE}: {WRITABLE}, or `kops schemas config {subject or '--global'} --mode {WRITABLE}`",
+            hint=f"declare {MODE}: READWRITE, or `kops schemas config {subject or '--global'} --mode READWRITE`",
         )
 
 
