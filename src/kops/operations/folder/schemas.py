@@ -280,8 +280,7 @@ def parse_documents(found: Iterable[tuple[str, Any]]) -> dict[Subject, Declared]
     for place, body in found:
         fields = known_fields(place, "", body, FIELDS, "a subject")
         name = fields.exact("subject") if "subject" in fields.body else ""
-        if name in declared:
-            raise fields.wrong("subject" if name else "", f"{name or GLOBAL} is declared twice")
+        fields.refuse_second("subject" if name else "", name or GLOBAL, {one or GLOBAL for one in declared})
         settings = {what: fields.one_of(what, known, "") for what, known in ((COMPATIBILITY, LEVELS), (MODE, MODES))}
         if not name and (not any(settings.values()) or "versions" in fields.body):
             raise fields.wrong(

@@ -119,7 +119,7 @@ ENTRY = "{resource: topic, name: t, operations: [READ]}"
         (quotas.parse_documents, "user: a\nquotas: {consumer_byte_rate: -1}", "quotas.consumer_byte_rate cannot be"),
         (quotas.parse_documents, "user: a\nquotas: {consumer_byte_rate: }", "quotas.consumer_byte_rate is missing"),
         (quotas.parse_documents, "user: a", "quotas is missing"),
-        (quotas.parse_documents, "user: a\nquotas: {}\n---\nuser: a\nquotas: {}", "document 2: the file declares user a a second time"),
+        (quotas.parse_documents, "user: a\nquotas: {}\n---\nuser: a\nquotas: {}", "document 2: the file declares user a twice"),
         (users.parse_documents, "name: a\npassword: b", "password is not a field of a user without a password"),
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-1: 4096}", "mechanisms.SCRAM-SHA-1 is not a mechanism"),
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-512: 1}", "mechanisms.SCRAM-SHA-512 is 1"),
