@@ -48,6 +48,19 @@ def kops(run_kops, broker):
 
 
 @pytest.fixture
+def contexts(home):
+    """Write contexts by name into the configuration of this test, such as those of a sandbox (``Sandbox.context``)."""
+
+    def write(**contexts):
+        config = home / "config" / "kops" / "config.toml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        texts = (f"[contexts.{name}]\n" + "".join(f"{key} = {value!r}\n" for key, value in one.items()) for name, one in contexts.items())
+        config.write_text("".join(texts))
+
+    return write
+
+
+@pytest.fixture
 def topic(topic, cluster):
     """Make topics that the broker, when it is asked next, has heard of."""
     return visible(topic, cluster)

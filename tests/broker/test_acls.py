@@ -38,11 +38,9 @@ def there(checking):
 
 
 @pytest.fixture
-def kops(run_kops, checking, home):
+def kops(run_kops, checking, contexts):
     """Run kops as the super user."""
-    config = home / "config" / "kops" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("[contexts.checking]\n" + "".join(f"{key} = {value!r}\n" for key, value in checking.sandbox.context().items()))
+    contexts(checking=checking.sandbox.context())
     return lambda *arguments: run_kops(*arguments, "-c", "checking")
 
 

@@ -1,6 +1,8 @@
 """``kops cluster export``, ``diff`` and ``apply``: a folder that says what a cluster has, and one plan that makes it so."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import requests
@@ -156,6 +158,106 @@ def test_schemas_come_with_what_they_refer_to_and_go_before_it(run_kops, broker,
     assert there() == {address, order}
     run_kops("undo", done["journal_id"], "--confirm", "here", "-c", "here").ok()
     assert there() == set()
+
+
+@pytest.fixture
+def moded(registry):
+    """The registry with modes, as Confluent's has them and it has not: what it says of all else is its own."""
+    modes: dict[str, str] = {"/mode": "READWRITE"}
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            data = self.rfile.read(int(self.headers.get("content-length", 0)))
+            path, found = self.path.removeprefix("/apis/ccompat/v7"), None
+            if path.startswith("/mode"):
+                if self.command == "PUT":
+                    modes[path] = json.loads(data)["mode"]
+                found = (200, {"mode": modes[path]}) if path in modes else (404, {"error_code": 40409, "message": "no mode"})
+                if self.command == "DELETE":
+                    modes.pop(path)
+            elif self.command in ("POST", "DELETE") and path.startswith("/subjects/") and "/versions" in path:
+                mode = modes.get(f"/mode/{path.split('/')[2]}", modes["/mode"])
+                found = (422, {"error_code": 42205, "message": f"in {mode} mode"}) if mode != "READWRITE" else None
+            if found is None:
+                url = registry.url.removesuffix("/apis/ccompat/v7") + self.path
+                real = requests.request(self.command, url, data=data, headers={"content-type": "application/json"}, timeout=HANG_SECONDS)
+                status, body = real.status_code, real.content
+            else:
+                status, body = found[0], json.dumps(found[1]).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
+
+        def log_message(self, *_arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/apis/ccompat/v7", modes
+    server.shutdown()
+    server.server_close()
+
+
+def test_modes_numbers_and_subjects_that_refer_to_each_other(run_kops, broker, registry, moded, unique, tmp_path):
+    """A registry takes such a circle: its later version refers to what refers to its earlier one."""
+    (url, modes), p, q = moded, unique("p"), unique("q")
+    run_kops("context", "add", "here", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", url).ok()
+    run_kops("context", "add", "bare", "--bootstrap-servers", broker.bootstrap_servers, "--registry-url", registry.url).ok()
+
+    def record(name, *fields):
+        return json.dumps({"type": "record", "name": name, "fields": [{"name": "f", "type": one} for one in fields]})
+
+    def ask(method, path, body=None):
+        answer = requests.request(method, f"{registry.url}{path}", json=body, timeout=HANG_SECONDS)
+        return answer.json() if answer.content else None
+
+    registry.register(p, record("P"))
+    registry.register(q, record("Q", "P"), references=[{"name": "P", "subject": p, "version": 1}])
+    registry.register(p, record("Dropped"))
+    ask("DELETE", f"/subjects/{p}/versions/2")
+    registry.register(p, record("P3", "Q"), references=[{"name": "Q", "subject": q, "version": 1}])
+    registry.register(q, record("Q2", "P3"), references=[{"name": "P3", "subject": p, "version": 3}])
+    modes |= {"/mode": "READONLY_OVERRIDE", f"/mode/{q}": "READONLY", f"/mode/{p}": "READWRITE"}
+
+    def folder(verb, made, *more, context="here"):
+        return run_kops("cluster", verb, made, *more, "-c", context)
+
+    folder("export", tmp_path / "all").ok()
+    file = tmp_path / "in" / "schemas.yaml"
+    file.parent.mkdir()
+    documents = list(yaml.safe_load_all((tmp_path / "all" / "schemas.yaml").read_text()))
+    assert documents[0]["mode"] == "READONLY_OVERRIDE"
+    chosen = {one["subject"]: one for one in documents[1:] if one["subject"] in (p, q)}
+    assert {name: (one["mode"], [each.get("version") for each in one["versions"]]) for name, one in chosen.items()} == {
+        p: ("READWRITE", [None, 3]),
+        q: ("READONLY", [None, None]),
+    }
+    for one in chosen.values():  # this registry's own, which it takes of no subject that does not exist
+        assert one.pop("compatibility") == "NONE"
+    file.write_text(yaml.safe_dump_all(chosen.values()))
+    assert folder("diff", file.parent).code == 0
+    bare = folder("apply", file.parent, "--yes", context="bare")
+    assert (bare.code, f"{q} is declared READONLY, and the registry has no modes" in bare.err) == (2, True), bare.err
+
+    file.write_text(file.read_text().replace(p, p := unique("p")).replace(q, q := unique("q")))  # as on an empty registry
+    modes.clear()
+    modes["/mode"] = "READONLY"
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "shut" / "schemas.yaml").write_text(yaml.safe_dump({"subject": q, "versions": [{"type": "avro", "schema": record("Q")}]}))
+    shut = folder("apply", tmp_path / "shut", "--yes")
+    assert (shut.code, f"the registry is READONLY, so no schema of {q}" in shut.err) == (5, True), shut.err
+    modes["/mode"] = "READWRITE"
+    done = folder("apply", file.parent, "--yes", "-o", "json").ok()
+    assert f"version 3 of {p} has another number here: 2" in done.err
+    assert ask("GET", f"/subjects/{q}/versions/2")["references"] == [{"name": "P3", "subject": p, "version": 2}]
+    assert (modes[f"/mode/{p}"], modes[f"/mode/{q}"]) == ("READWRITE", "READONLY")
+    assert folder("diff", file.parent).code == 0
+    run_kops("undo", done.json["journal_id"], "--confirm", "here", "-c", "here").ok()
+    assert (ask("GET", f"/subjects/{p}/versions")["error_code"], modes) == (40401, {"/mode": "READWRITE"})
 
 
 def test_what_cannot_be_made_so_differs(kops, topic, unique, folder):

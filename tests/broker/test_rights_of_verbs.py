@@ -99,16 +99,12 @@ def checking(started, verb):
 
 
 @pytest.fixture
-def kops(checking, run_kops, home):
+def kops(checking, run_kops, home, contexts):
     """Run kops as the super user, or as another: ``kops(USER, "topics", "list")``."""
-    contexts = {"root": checking.sandbox.context()}
-    contexts[USER] = {**contexts["root"], "username": USER, "password_file": str(home / "password")}
+    root = checking.sandbox.context()
     (home / "password").touch(mode=0o600)
     (home / "password").write_text("secret")
-    config = home / "config" / "kops" / "config.toml"
-    config.parent.mkdir(parents=True)
-    texts = (f"[contexts.{name}]\n" + "".join(f"{key} = {value!r}\n" for key, value in found.items()) for name, found in contexts.items())
-    config.write_text("".join(texts))
+    contexts(**{"root": root, USER: {**root, "username": USER, "password_file": str(home / "password")}})
     return lambda user, *arguments: run_kops(*arguments, "-c", user)
 
 

@@ -5,6 +5,9 @@ import stat
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kops.cli.frame.session import Session
+from kops.operations.completion import TOKENS as COMPLETED
+from kops.operations.completion import names
 from kops.sandbox.settings import client_settings
 from support.apache_tools import TOPICS, ApacheTools
 from support.json_keys import keys_of
@@ -21,10 +24,8 @@ def secured(own_brokers):
 
 
 @pytest.fixture
-def kops(run_kops, secured, home):
-    config = home / "config" / "kops" / "config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text("[contexts.secured]\n" + "".join(f"{key} = {value!r}\n" for key, value in secured.sandbox.context().items()))
+def kops(run_kops, secured, contexts):
+    contexts(secured=secured.sandbox.context())
     return lambda *arguments: run_kops(*arguments, "-c", "secured")
 
 
@@ -66,6 +67,7 @@ def test_a_token_from_its_creation_to_its_end(kops, apache, there, secured, uniq
     (found,) = there().items()
     token, (hmac, owner, *_) = found
     assert (file.read_text(), owner) == (f"{hmac}\n", "User:kops")
+    assert names(Session({"context": "secured"}), COMPLETED, token[:3], seconds=HANG_SECONDS) == [token]
     assert "User:alice" in " ".join(found[1])
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert done.json["items"][0]["value"]["token"] == token

@@ -190,6 +190,8 @@ def parameters(path):
         ("schemas delete", "subject", ["subjects"]),
         ("users delete", "user", ["users"]),
         ("users create", "user", []),
+        ("tokens renew", "token", ["tokens"]),
+        ("tokens expire", "token", ["tokens"]),
     ],
 )
 def test_which_names_a_parameter_takes(path, parameter, kinds):

@@ -5,10 +5,12 @@ import re
 import signal
 
 import pytest
+from confluent_kafka import AcknowledgeType, ShareConsumer
 from kafka import KafkaAdminClient
 
 from support import processes
 from support.connect import FILE_SINK
+from support.kafka import needs_kafka
 from support.programs import Record
 from support.streams_apps import wait_for
 
@@ -107,6 +109,53 @@ def test_by_cause_and_each_once(scene, kops, as_pinned):
     )
     causes = json.loads(missing.err.splitlines()[-1])["errors"][0]["details"]["histogram"]
     assert [(one["cause"], one["to"]) for one in causes if one["fate"] == "send"] == [("late", f"{origin}-gone")]
+
+
+@needs_kafka("4.4")
+def test_what_a_share_group_gave_up_is_delivered_to_it_again(scene, kops, broker, unique):
+    """KIP-1191: the brokers write the dead letters; the redrive sends them to the group's topic, and the group takes them there."""
+    origin, queue, group = scene.topic("origin"), f"dlq.{unique('queue')}", unique("group")
+    kops("topics", "create", queue, "--config", "errors.deadletterqueue.group.enable=true", "--yes").ok()
+    settings = {
+        "errors.deadletterqueue.topic.name": queue,
+        "errors.deadletterqueue.copy.record.enable": "true",
+        "share.auto.offset.reset": "earliest",
+    }
+    kops("groups", "alter", group, *(word for name, value in settings.items() for word in ("--config", f"{name}={value}")), "--yes").ok()
+    given = [Record(b"k%d" % n, b"v%d" % n, START + n, (("own", b"x"),), n % 2) for n in range(10)]
+    scene.cluster.produce(origin, given)
+    refused = {record.value for record in given[::3]}
+
+    def take(count, rejected=frozenset()):
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "share.acknowledgement.mode": "explicit"}
+        consumer, taken = ShareConsumer(settings), []
+        consumer.subscribe([origin])
+
+        def some():
+            for message in consumer.poll(1.0):
+                consumer.acknowledge(message, AcknowledgeType.REJECT if message.value() in rejected else AcknowledgeType.ACCEPT)
+                taken.append(message)
+            consumer.commit_sync()
+            return len(taken) >= count
+
+        try:
+            wait_for("records", some)
+        finally:
+            consumer.close()
+        return sorted(message.value() for message in taken)
+
+    assert take(10, refused) == [record.value for record in given]
+    wait_for("dead letters", lambda: len(scene.read(queue)) == 4)
+    dry = kops("replay", "redrive", queue, "--dry-run", "-o", "json").ok().json
+    assert [(one["count"], one["to"], one["fate"]) for one in dry["arguments"]["histogram"]] == [(4, origin, "send")]
+    sent = kops("replay", "redrive", queue, "--to-topics", origin, "--yes").ok()
+    assert "4 dead letters of share groups: sent without the headers and the timestamp" in sent.err
+    again = [r for r in scene.read(origin) if ("kops-redrive-attempts", b"1") in r.headers]
+    assert sorted((r.key, r.value, r.partition) for r in again) == [(r.key, r.value, r.partition) for r in given[::3]]
+    assert all(len(r.headers) == 1 and r.timestamp > START + 10 for r in again)  # the brokers copy neither
+    assert take(4) == sorted(refused)
+    assert kops("replay", "redrive", queue, "--to-topics", origin, "--yes", "-o", "json").ok().json["items"] == []
+    kops("topics", "delete", queue, "--confirm", queue).ok()
 
 
 def transactions(broker):

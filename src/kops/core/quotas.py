@@ -107,8 +107,7 @@ def parse_documents(found: Iterable[tuple[str, Any]]) -> list[Quota]:
                 raise fields.wrong("defaults", f"has {one!r}", f"one of {', '.join(TYPES)}")
         with placed(fields, ""):
             entity = entity_of(user, client_id, ip, defaults)
-        if entity_text(entity) in quotas:
-            raise fields.wrong("", f"declares {entity_text(entity)} a second time", "put its quotas into one document")
+        fields.refuse_second("", entity_text(entity), quotas)
         given, values = fields.inside("quotas"), {}
         for key in given.body:
             with placed(given, key):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from kops.config.load import read_config
 from kops.core.models import INTERNAL_TOPICS
 from kops.operations.services import Services
 
-TOPICS, GROUPS, CONTEXTS, SUBJECTS, CONNECTORS, USERS = "topics", "groups", "contexts", "subjects", "connectors", "users"
+TOPICS, GROUPS, CONTEXTS, SUBJECTS = "topics", "groups", "contexts", "subjects"
+CONNECTORS, USERS, TOKENS = "connectors", "users", "tokens"
 SETTINGS, SETTING_NAMES = "settings", "setting names"
 """Topic settings as they begin an assignment (``retention.ms=``), and by their names alone."""
 
@@ -27,9 +30,13 @@ def names(services: Services, kind: str, prefix: str, *, seconds: float) -> list
         from kops.gateways.registry.subjects import Subjects
 
         return [name for name in Subjects(services.connection).names() if name.startswith(prefix)]
-    if kind in (CONNECTORS, USERS):
-        found = sorted(services.kafka.principals.credentials()) if kind == USERS else [one.name for one in services.connect.connectors()]
-        return [name for name in found if name.startswith(prefix)]
+    listed: dict[str, Callable[[], Iterable[str]]] = {
+        CONNECTORS: lambda: (one.name for one in services.connect.connectors()),
+        USERS: services.kafka.principals.credentials,
+        TOKENS: lambda: (one.id for one in services.kafka.tokens.listed()),
+    }
+    if kind in listed:
+        return sorted(name for name in listed[kind]() if name.startswith(prefix))
     from kops.gateways.kafka.names import group_names, topic_names
 
     client = services.kafka.client

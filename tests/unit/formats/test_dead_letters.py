@@ -49,8 +49,8 @@ def streams():
     return [(f"__streams.errors.{name}", value) for name, value in names.items()]
 
 
-def share_group():
-    names = {"topic": b"jobs", "partition": b"1", "offset": b"5", "group": b"workers", "delivery.count": b"5"}
+def share_group(deliveries=b"5"):
+    names = {"topic": b"jobs", "partition": b"1", "offset": b"5", "group": b"workers", "delivery.count": deliveries}
     return [(f"__dlq.errors.{name}", value) for name, value in (names | {"message": b"Offset rejected by client."}).items()]
 
 
@@ -70,6 +70,7 @@ def share_group():
         (spring(), "group billing could not process the record of orders:3 at offset 77: NullPointerException: customerId is null"),
         (streams(), "Kafka Streams could not process the record of in:2 at offset 9: IllegalStateException: boom 17"),
         (share_group(), "share group workers gave up the record of jobs:1 at offset 5 after 5 deliveries: Offset rejected by client."),
+        (share_group(b"1"), "share group workers gave up the record of jobs:1 at offset 5 after 1 delivery: Offset rejected by client."),
     ],
 )
 def test_what_happened_in_words(headers, sentence):

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from kops.cli.frame.options import META
 from kops.core.visible import visible
-from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SETTING_NAMES, SETTINGS, SUBJECTS, TOPICS, USERS
+from kops.operations.completion import CONNECTORS, CONTEXTS, GROUPS, SETTING_NAMES, SETTINGS, SUBJECTS, TOKENS, TOPICS, USERS
 
 BUDGET_SECONDS = 0.7
 """For the question to the brokers; the rest of the second is Python's start."""
@@ -24,7 +24,7 @@ BUDGET = "KOPS_COMPLETION_SECONDS"
 
 _WORD = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
 _KINDS = {"TOPIC": TOPICS, "GROUP": GROUPS, "APPLICATION": GROUPS, "CONTEXT": CONTEXTS, "SUBJECT": SUBJECTS, "USER": USERS}
-_KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS}
+_KINDS |= {"CONNECTOR": CONNECTORS, "CONNECTOR_OR_GLOB": CONNECTORS, "TOKEN": TOKENS}
 _OPTIONS = {"--topic": TOPICS, "--group": GROUPS, "--application": GROUPS, "--application-id": GROUPS, "--context": CONTEXTS}
 _NOUNS = {"topics": TOPICS, "groups": GROUPS, "context": CONTEXTS}
 _SETTINGS = {"--config": SETTINGS, "--delete-config": SETTING_NAMES}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kops.core.errors import ConfigError
 from kops.core.statefile.fields import Fields, config_text, owned_globs
 
 CLASS = "connector.class"
@@ -53,9 +52,7 @@ def parse_declaration(documents: Sequence[tuple[str, str, Any]]) -> Declaration:
             owns += owned_globs(Fields(place, "", body, ("owns",)), "connector")
             continue
         one = _connector(file, place, body)
-        if one.name in found:
-            hint = f"see {found[one.name].place}"
-            raise ConfigError(f"{place}: name: {one.name} is declared twice", hint=hint, file=place, field="name")
+        Fields(place, "", body).refuse_second("name", one.name, found)
         found[one.name] = one
     return Declaration(tuple(found.values()), tuple(dict.fromkeys(owns)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -48,6 +48,16 @@ class Fields:
 
     def wrong(self, name: str, what: str, hint: str | None = None) -> ConfigError:
         return ConfigError(f"{self.file}: {self.path(name) or 'the file'} {what}", hint=hint, file=self.file, field=self.path(name))
+
+    def refuse_second(self, name: str, value: str, declared: Container[str]) -> None:
+        """Refuse a document of what another one declares.
+
+        :param name: the field that names it; empty: several do
+        :param value: as in ``declared``
+        :raises ConfigError: naming it
+        """
+        if value in declared:
+            raise self.wrong(name, f"{value} is declared twice" if name else f"declares {value} twice", "put all of it into one document")
 
     def text(self, name: str) -> str | None:
         value = self.body.get(name)

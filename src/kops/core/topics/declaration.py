@@ -66,12 +66,11 @@ def parse_declaration(documents: Sequence[tuple[str, Any]], *, also_known: Calla
             owns += owned_globs(known_fields(place, "", body, OWNER_FIELDS, "a topic"), "topic")
             continue
         topic = _topic(place, body, also_known)
-        other = topics.get(topic.name) or metrics.get(metric_name(topic.name))
-        if other is not None:
-            what = (
-                "is declared twice" if other.name == topic.name else f"collides with {other.name}: Kafka's metric names turn '.' into '_'"
-            )
-            raise ConfigError(f"{place}: name: {topic.name} {what}", hint=f"see {other.place}", file=place, field="name")
+        fields = Fields(place, "", body)
+        fields.refuse_second("name", topic.name, topics)
+        if other := metrics.get(metric_name(topic.name)):
+            what = f"{topic.name} collides with {other.name}: Kafka's metric names turn '.' into '_'"
+            raise fields.wrong("name", what, f"see {other.place}")
         topics[topic.name] = metrics[metric_name(topic.name)] = topic
     return Declaration(tuple(topics.values()), tuple(dict.fromkeys(owns)))
 

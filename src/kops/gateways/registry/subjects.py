@@ -97,7 +97,7 @@ class Subjects:
         :param what: COMPATIBILITY or MODE
         """
         found = self._setting(what, subject)
-        inherited = subject is not None and what == COMPATIBILITY and found == self._common_level and self._answers_for_all
+        inherited = subject is not None and what == COMPATIBILITY and found == self._common_level and not self.has_modes
         return None if inherited else found
 
     def _setting(self, what: str, subject: str | None) -> str | None:
@@ -114,12 +114,12 @@ class Subjects:
         return self._setting(COMPATIBILITY, None) or "NONE"
 
     @cached_property
-    def _answers_for_all(self) -> bool:
-        """Whether the registry answers for a subject without a level with its own: Apicurio does, which is also the one without modes."""
+    def has_modes(self) -> bool:
+        """Whether the registry has modes: Apicurio, which also answers for a subject without a level with its own, has none."""
         try:
-            return self._setting(MODE, None) is None
+            return self._setting(MODE, None) is not None
         except OperationFailed:
-            return True
+            return False
 
     def change(self, what: str, subject: str | None, value: str | None) -> None:
         """Set or remove the level or mode of a subject, or set that of the registry.

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kops.config.yaml_files import placed_documents
+from kops.core.connect.files import parse_declaration
 from kops.core.connect.models import own_config
 from kops.core.connect.secrets import masked
 from kops.core.plan import Plan
@@ -13,7 +15,6 @@ from kops.core.selection import names_owned
 from kops.operations.connect.apply import plan_apply, plan_delete
 from kops.operations.connect.change import Steps
 from kops.operations.connect.describe import password_settings
-from kops.operations.connect.files import read_declaration
 from kops.operations.connect.select import by_name
 from kops.operations.services import Services
 
@@ -40,6 +41,7 @@ def plan(services: Services, file: str) -> Sequence[Plan[Steps]]:
 
 def prune(services: Services, owns: Sequence[str], file: str) -> Sequence[Plan[Steps]]:
     """Plan to delete connectors that globs match and the file does not declare."""
-    declared = {one.name for one in read_declaration([file]).connectors} if Path(file).is_file() else set()
+    found = placed_documents(Path(file), needed="connector", missing_ok=True)
+    declared = {one.name for one in parse_declaration([(file, *each) for each in found]).connectors}
     doomed = sorted(names_owned(owns, list(by_name(services))) - declared)
     return [plan_delete(services, doomed)] if doomed else []

@@ -118,8 +118,7 @@ class SettingsFile:
             name = fields.exact(self.field)
             if self.kind == BROKER:
                 name = _broker(fields, name)
-            if name in declared:
-                raise fields.wrong(self.field, f"{self._shown(name)} is declared twice", f"see {declared[name].config.file}")
+            fields.refuse_second(self.field, self._shown(name), set(map(self._shown, declared)))
             config = fields.inside("config")
             settings = {}
             for key in config.body:

@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kops.config.yaml_files import placed_documents
 from kops.core.findings import counted
 from kops.core.plan import Plan
 from kops.core.settings import own_settings
 from kops.core.topics.changes import Changes
-from kops.core.topics.declaration import Declaration, Remedy
+from kops.core.topics.declaration import Remedy, parse_declaration
 from kops.core.topics.names import STREAMS_SUFFIXES
 from kops.operations.services import Services
-from kops.operations.topics.declared import compare_declared, plan_apply, read_declaration, spared_topics
+from kops.operations.topics.declared import compare_declared, plan_apply, spared_topics
 from kops.operations.topics.requests import plan_deletion
 
 
@@ -43,7 +44,7 @@ def plan(services: Services, file: str) -> Sequence[Plan[Changes]]:
 
 def prune(services: Services, owns: Sequence[str], file: str) -> Sequence[Plan[Changes]]:
     """Plan to delete topics that globs match and the file does not declare; those of Kafka Streams stay."""
-    declaration = read_declaration([file]) if Path(file).is_file() else Declaration()
+    declaration = parse_declaration(placed_documents(Path(file), needed="topic", missing_ok=True))
     found = compare_declared(services, replace(declaration, owns=tuple(owns)), prune=True)
     doomed = [difference.topic for difference in found.with_remedy(Remedy.DELETE)]
     deletion = plan_deletion(services, services.kafka.topics.existing(doomed), nothing="no topic to delete")

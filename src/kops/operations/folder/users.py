@@ -79,8 +79,7 @@ def parse_documents(found: Iterable[tuple[str, Any]]) -> dict[str, Mechanisms]:
     for place, body in found:
         fields = known_fields(place, "", body, FIELDS, "a user without a password")
         name = fields.exact("name")
-        if name in users:
-            raise fields.wrong("name", f"{name} is declared twice")
+        fields.refuse_second("name", name, users)
         given = fields.inside("mechanisms")
         for mechanism in given.body:
             if mechanism not in MECHANISMS:

@@ -15,6 +15,7 @@ from kops.core.plan import Item, Plan
 from kops.core.records.ranges import range_text
 from kops.core.times import ANY_TIME
 from kops.core.topics.names import PROGRESS_TOPIC
+from kops.formats.dead_letters import SHARE_GROUP
 from kops.operations.archive.source import Range, range_of, settings_of, source_of
 from kops.operations.engine.spark import chosen_master
 from kops.operations.replay.arguments import RedriveArguments, new_name
@@ -132,7 +133,7 @@ def plan_redrive(services: Services, request: RedriveRequest, *, report: Callabl
             without_records=_without_records(found, done, claims) if len(sent) == len(groups) and found.times == ANY_TIME else {},
             histogram=causes_json(groups),
         ),
-        warnings=tuple(_warnings(found.topic, targets)),
+        warnings=tuple(_warnings(found.topic, targets, groups)),
         notes=(
             *causes_lines(groups),
             *left_lines(groups, request.max_attempts),
@@ -268,7 +269,7 @@ def _summary(sent: Sequence[LetterGroup], topic: str, topics: Sequence[str]) -> 
     return f"send {counted(sum(group.count for group in sent), 'dead letter')} of {topic} to {', '.join(topics)}{apart}"
 
 
-def _warnings(topic: str, targets: Targets) -> list[str]:
+def _warnings(topic: str, targets: Targets, groups: Sequence[LetterGroup]) -> list[str]:
     warnings = []
     if targets.counts:
         warnings.append(f"every reader of {', '.join(targets.counts)} gets them again, not only the one that could not take them")
@@ -276,6 +277,9 @@ def _warnings(topic: str, targets: Targets) -> list[str]:
         warnings.append(f"{', '.join(targets.appends_times)} gives each record the time of its appending")
     if targets.compacted:
         warnings.append(f"{', '.join(targets.compacted)} is compacted: what is sent back of {topic} replaces newer records of the same key")
+    bare = sum(group.count for group in groups if group.written_by == SHARE_GROUP and group.fate == "send")
+    if bare:  # KIP-1191: copy.record.enable copies these two
+        warnings.append(f"{counted(bare, 'dead letter')} of share groups: sent without the headers and the timestamp that the record had")
     return warnings
 
 

@@ -12,7 +12,7 @@ from kops.core.models import Partition, Topic, TopicPartition
 from kops.core.plan import Item, Plan
 from kops.core.replicas.planner import Aim, Replicas, plan_replicas
 from kops.core.replicas.reassignment import DEFAULT_BATCH, Moving, Reassignment, Throttle, placement_of
-from kops.core.replicas.space import Moves, Share, replica_size, require_room, shares_of
+from kops.core.replicas.space import Moves, Share, crowded, replica_size, require_room, shares_of
 from kops.core.rights import Right
 from kops.core.sizes import size_text
 from kops.core.topics.settings import MIN_IN_SYNC
@@ -213,6 +213,8 @@ def _nearly_full(shares: Iterable[Share]) -> list[str]:
             texts.append(f"broker {share.broker} does not say how much room it has: whether the copies fit was not checked")
         elif share.receives and share.usable is not None and share.total and share.usable - share.receives < share.total / 10:
             texts.append(f"broker {share.broker} has less than a tenth of its disk free once the copies are there")
+        if text := crowded(share):
+            texts.append(text)
     return texts
 
 

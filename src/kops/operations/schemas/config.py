@@ -67,6 +67,8 @@ def warnings_of(subject: str | None, wanted: Mapping[str, str | None]) -> list[s
         warnings.append("with NONE, a schema is registered that readers or older records may not understand")
     if wanted.get(MODE, "READWRITE") not in ("READWRITE", None):
         warnings.append(f"with {wanted[MODE]}, producers that register their schemas by themselves fail")
+    if wanted.get(MODE) == "IMPORT":
+        warnings.append("registries refuse IMPORT where there are schemas")
     if subject is None:
         warnings.append("this counts for every subject without a level or mode of its own")
     return warnings

@@ -8,7 +8,7 @@ from kops.core.cluster.models import LogDir, ReplicaOnDisk
 from kops.core.errors import Refused
 from kops.core.models import TopicPartition
 from kops.core.replicas.planner import Aim, plan_replicas
-from kops.core.replicas.space import require_room, shares_of
+from kops.core.replicas.space import crowded, require_room, shares_of
 from support.placements import apaches, copied, counts, made, racks_of, spread, width
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b"}
@@ -169,6 +169,29 @@ def test_what_would_not_fit_is_refused():
     with pytest.raises(Refused, match="broker 2 would receive 300 B, and has 299 B free"):
         require_room(shares)
     require_room(shares_of({at(1): ((1,), (2,))}, {at(1): 1}, disks)[0])
+
+
+def test_a_broker_that_has_room_may_have_none_in_a_log_directory():
+    """It chooses the directory, by the number of partitions and not by room."""
+
+    def moved(*rooms):
+        disks = {
+            1: [on(1, 500, 300, 200)],
+            2: [LogDir(2, f"/{n}", total_bytes=1000 + n, usable_bytes=room) for n, room in enumerate(rooms)],
+        }
+        shares, _ = shares_of({at(n): ((1,), (2,)) for n in (0, 1)}, {}, disks)
+        require_room(shares)
+        return shares[1]
+
+    assert crowded(moved(600, 500)) == crowded(moved(500)) == ""
+    assert (
+        moved(600, 499).text == "broker 2 receives 500 B and frees 0 B; free now 1.1 KiB (/0 600 B, /1 499 B), afterwards 599 B of 2.0 KiB"
+    )
+    assert crowded(moved(600, 499)).endswith("whether they fit is not known, for /1 has 499 B free")
+    with pytest.raises(Refused, match="a replica of 300 B, and none of its log directories has more than 299 B free"):
+        moved(299, 298)
+    with pytest.raises(Refused, match="broker 2 would receive 500 B, and has 499 B free"):
+        moved(300, 199)
 
 
 def test_room_and_sizes_that_are_not_known_are_said():

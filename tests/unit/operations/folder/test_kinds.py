@@ -60,11 +60,36 @@ def test_users_and_settings_are_read_as_they_were_written(tmp_path):
 def test_schemas_are_read_as_they_were_written(tmp_path):
     text = '{"type": "record", "doc": "a: b\\n\u2028"}\n'
     version = {"type": "avro", "schema": text, "references": [{"name": "a.B", "subject": ":.b:c", "version": 2}]}
-    read = schemas.parse_documents(as_read(tmp_path, [{"compatibility": "NONE"}, {"subject": "1", "versions": [version]}]))
-    assert {name: (one.level, one.schemas) for name, one in read.items()} == {
-        "": ("NONE", {}),
-        "1": (None, {1: Schema(AVRO, text, (Reference("a.B", ":.b:c", 2),))}),
+    common = {"compatibility": "NONE", "mode": "READONLY"}
+    found = {"subject": "1", "versions": [version, {"version": 4, **version}, version]}
+    read = schemas.parse_documents(as_read(tmp_path, [common, found]))
+    same = Schema(AVRO, text, (Reference("a.B", ":.b:c", 2),))
+    assert {name: (one.settings, one.schemas) for name, one in read.items()} == {
+        "": (common, {}),
+        "1": ({}, {1: same, 4: same, 5: same}),
     }
+
+
+def test_versions_come_after_those_that_they_refer_to():
+    """Those of a subject stay together where they can; subjects may refer to each other, versions cannot."""
+
+    def schema(*references):
+        return Schema(AVRO, "{}", tuple(Reference("r", name, number) for name, number in references))
+
+    def order(**given):
+        return list(schemas.runs({name: dict(enumerate(some, 1)) for name, some in given.items()}, "file"))
+
+    assert order(a=[schema(("b", 1)), schema(("b", 2))], b=[schema(), schema()]) == [("b", [1, 2]), ("a", [1, 2])]
+    assert order(a=[schema(), schema(("b", 1), ("a", 1)), schema(("b", 2))], b=[schema(("a", 1)), schema(("a", 2), ("else", 1))]) == [
+        ("a", [1]),
+        ("b", [1]),
+        ("a", [2]),
+        ("b", [2]),
+        ("a", [3]),
+    ]
+    for circle in ({"a": [schema(("b", 1))], "b": [schema(("a", 1))]}, {"a": [schema(("a", 2)), schema()]}, {"a": [schema(("a", 1))]}):
+        with pytest.raises(ConfigError, match="versions refer to each other: a version 1"):
+            order(**circle)
 
 
 ENTRY = "{resource: topic, name: t, operations: [READ]}"
@@ -94,7 +119,7 @@ ENTRY = "{resource: topic, name: t, operations: [READ]}"
         (quotas.parse_documents, "user: a\nquotas: {consumer_byte_rate: -1}", "quotas.consumer_byte_rate cannot be"),
         (quotas.parse_documents, "user: a\nquotas: {consumer_byte_rate: }", "quotas.consumer_byte_rate is missing"),
         (quotas.parse_documents, "user: a", "quotas is missing"),
-        (quotas.parse_documents, "user: a\nquotas: {}\n---\nuser: a\nquotas: {}", "document 2: the file declares user a a second time"),
+        (quotas.parse_documents, "user: a\nquotas: {}\n---\nuser: a\nquotas: {}", "document 2: the file declares user a twice"),
         (users.parse_documents, "name: a\npassword: b", "password is not a field of a user without a password"),
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-1: 4096}", "mechanisms.SCRAM-SHA-1 is not a mechanism"),
         (users.parse_documents, "name: a\nmechanisms: {SCRAM-SHA-512: 1}", "mechanisms.SCRAM-SHA-512 is 1"),
@@ -109,6 +134,13 @@ ENTRY = "{resource: topic, name: t, operations: [READ]}"
             schemas.parse_documents,
             "subject: a\nversions: [{type: avro, schema: b, references: [{name: c, subject: d, version: latest}]}]",
             "versions[0].references[0].version is latest",
+        ),
+        (schemas.parse_documents, "subject: a\nmode: WRITE", "mode is 'WRITE'"),
+        (schemas.parse_documents, "subject: a\nversions: [{version: 0, type: avro, schema: b}]", "versions[0].version is 0"),
+        (
+            schemas.parse_documents,
+            "subject: a\nversions: [{version: 2, type: avro, schema: b}, {version: 2, type: avro, schema: b}]",
+            "versions[1].version is 2",
         ),
         (schemas.parse_documents, "subject: a\n---\nsubject: a", "document 2: subject a is declared twice"),
         (BROKERS.parse, "broker: one\nconfig: {a: b}", "broker is one"),
