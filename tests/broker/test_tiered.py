@@ -19,7 +19,7 @@ pytestmark = pytest.mark.broker
 SPECS = ("max-timestamp", "earliest-local", "latest-tiered", "earliest-pending-upload")
 
 
-@pytest.fixture(params=["4.1.1", "4.3.1"])
+@pytest.fixture(params=["4.1.1", pytest.param("4.3.1", marks=pytest.mark.long)])
 def tiered(request, jdk, tmp_path):
     """A Kafka with the topic ``tiered``, where all but the last of six records of partition 0 are in remote storage only."""
     try:
@@ -27,7 +27,8 @@ def tiered(request, jdk, tmp_path):
     except MissingRequirement as missing:
         pytest.skip(str(missing))
     with tiered_kafka(tmp_path / "kafka", request.param, jars, jdk) as own:
-        made = AdminClient(own.client).create_topics([NewTopic("tiered", 2, 1, config=TOPIC), NewTopic("plain", 1, 1)])
+        admin = AdminClient(own.client)
+        made = admin.create_topics([NewTopic("tiered", 2, 1, config=TOPIC), NewTopic("plain", 1, 1)])
         for each in made.values():
             each.result(HANG_SECONDS)
         producer = Producer(own.client)
@@ -61,9 +62,8 @@ def test_ends_are_those_of_apache_and_a_reset_says_what_it_fetches(tiered, run_k
     assert [(row["earliest_local_offset"], row["latest_tiered_offset"]) for row in body["partitions"]] == [(5, 4), (0, None)]
     assert "TIERED UP TO" in kops("topics", "offsets", "tiered", "plain").ok().out
     assert "TIERED UP TO" not in kops("topics", "offsets", "plain").ok().out
-    reset = kops(
-        "offsets", "reset", "g", "--topic", "tiered", "--topic", "plain", "--to-earliest", "--new-group", "--dry-run", "-o", "json"
-    )
+    dry = ("--new-group", "--dry-run", "-o", "json")
+    reset = kops("offsets", "reset", "g", "--topic", "tiered", "--topic", "plain", "--to-earliest", *dry)
     assert "fetches 5 offsets from remote storage: the local logs no longer have them (tiered:0)" in reset.ok().json["notes"]
-    seek = kops("offsets", "seek", "g", "tiered:0=5", "--new-group", "--dry-run", "-o", "json").ok().json
+    seek = kops("offsets", "seek", "g", "tiered:0=5", *dry).ok().json
     assert seek["notes"] == []
