@@ -30,6 +30,7 @@ from support.java_judge import JUDGE
 from support.older_streams import older_set
 from support.own_code import BETWEEN
 from support.skipped import LONG
+from support.tiered import storage_jar
 from support.zookeeper_kafka import zookeeper_set
 
 Fetch = Callable[[Path], object]
@@ -39,6 +40,7 @@ FOR_LONG_VARIANTS: dict[str, Fetch] = {
     "kafka 3.9.1": lambda cache: jars_of(kafka_set("3.9.1"), cache),
     "kafka 4.0.2": lambda cache: jars_of(kafka_set("4.0.2"), cache),
     "kafka 2.8.2": partial(jars_of, zookeeper_set()),
+    "tiered storage 4.3.1": lambda cache: storage_jar(cache, "4.3.1"),
     **{f"streams {version}": partial(jars_of, older_set(version)) for version in BETWEEN},
     "streams-examples": lambda cache: jars_of(EXAMPLES, cache),
     "spring-boot-loader": lambda cache: jars_of(BOOT_LOADER, cache),
@@ -57,6 +59,7 @@ WANTED: dict[str, Fetch] = {
     "kafka 4.1.1": lambda cache: jars_of(kafka_set("4.1.1"), cache),
     "streams 2.8.2": lambda cache: jars_of(older_set(), cache),
     "kafka 3.6.2": lambda cache: jars_of(kafka_set("3.6.2"), cache),
+    "tiered storage 4.1.1": lambda cache: storage_jar(cache, "4.1.1"),
     **(FOR_LONG_VARIANTS if os.environ.get(LONG) else {}),
 }
 """In the order in which the lanes need them."""

@@ -59,7 +59,9 @@ class GroupsInMemory:
     @property
     def topics(self):
         """Which there are, and requests that concern none."""
-        nothing = dict.fromkeys(("describe", "settings", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {})
+        nothing = dict.fromkeys(
+            ("describe", "settings", "settings_or_errors", "alter", "create", "delete", "add_partitions"), lambda *_, **__: {}
+        )
         there = {at.topic for at in self.ends}
         return SimpleNamespace(any_without_id=False, existing=lambda names: {name: None for name in names if name in there}, **nothing)
 

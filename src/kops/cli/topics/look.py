@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -26,6 +26,7 @@ LONG_COLUMNS = (
 )
 """Of a table, beside the name: those of the data (``operations.topics.LONG_SETTINGS``) are wider than a terminal."""
 TROUBLE_COLUMNS = (Column("under_replicated", "UNDER-REPLICATED"), Column("offline"))
+TIER_COLUMNS = (Column("earliest_local_offset", "LOCAL START"), Column("latest_tiered_offset", "TIERED UP TO"))
 PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync_replicas")
 SETTING_COLUMNS = ("name", "value", "source")
 READER_COLUMNS = ("group", "committed", "active")
@@ -97,7 +98,12 @@ def describe(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str,
 @click.argument("patterns", metavar="TOPIC[:PARTITIONS]...", nargs=-1)
 @topic_option
 @regex_option
-@click.option("--at", metavar="@TIME", help="Also the first offset at or after a time, such as @-1h or @2026-11-20T14:05 (UTC).")
+@click.option(
+    "--at",
+    metavar="@TIME",
+    help="Also the first offset at or after a time, such as @-1h or @2026-11-20T14:05 (UTC); or the offset that is max-timestamp,"
+    " earliest-local, latest-tiered or earliest-pending-upload.",
+)
 @click.option("--by", type=click.Choice(["partition", "topic"]), default="partition", show_default=True, help="Sum up.")
 @click.pass_obj
 def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, ...], regex: bool, at: str | None, by: str) -> int:
@@ -106,18 +112,20 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
     Compaction and transactions leave offsets without a record, so there may be fewer records.
     """
     from kops.core.errors import ExitCode
+    from kops.gateways.kafka.offsets import SPECS
     from kops.operations.topics.offsets import NO_RECORD, by_topic, offset_report, total_text
 
     names = required(patterns, more)
     report = offset_report(session, names, at=at, regex=regex)
     times = [Column("offset_at", "AT"), Column("timestamp_at", "OF"), Column("offsets_since", "SINCE")] if at is not None else []
+    times = times[:2] if at in SPECS else times
     if by == "topic":
         session.render(by_topic(report.rows), ["topic", "partitions", "offsets", *times[2:]])
     else:
         start, end = Column("log_start_offset", "LOG START"), Column("log_end_offset", "LOG END")
-        columns: list[str | Column] = ["topic", "partition", start, end, "offsets", *times]
+        columns: list[str | Column] = ["topic", "partition", start, end, "offsets", *tier_columns(report.rows), *times]
         if session.output_format != "table":
-            columns += ["last_stable_offset", "note"]
+            columns = ["topic", "partition", start, end, "offsets", *times, "last_stable_offset", "note", *TIER_COLUMNS]
         elif any(row["note"] not in ("", NO_RECORD) for row in report.rows):
             columns.append("note")
         session.render(report.rows, columns)
@@ -125,6 +133,11 @@ def offsets(session: Session, /, *, patterns: tuple[str, ...], more: tuple[str, 
     for warning in report.warnings:
         session.note(f"warning: {warning}")
     return int(ExitCode.PARTIAL if report.failed else ExitCode.DONE)
+
+
+def tier_columns(rows: Iterable[Mapping[str, Any]]) -> Sequence[Column]:
+    """Return the columns of remote storage for people, if a topic has any."""
+    return TIER_COLUMNS if any(row.get(column.key) is not None for row in rows for column in TIER_COLUMNS) else ()
 
 
 def show_topics(session: Session, bodies: Sequence[dict[str, Any]]) -> None:
@@ -144,7 +157,7 @@ def show_topics(session: Session, bodies: Sequence[dict[str, Any]]) -> None:
 def show_topic(session: Session, body: dict[str, Any]) -> None:
     sizes = {(row["partition"], row["broker"]): row["size_bytes"] for row in body.get("replica_sizes", ())}
     rows = [{**row, "size": size_text(sizes.get((row["partition"], row["leader"])))} for row in body["partitions"]]
-    session.render(rows, (*PARTITION_COLUMNS, *(["size"] if sizes else [])))
+    session.render(rows, (*PARTITION_COLUMNS, *tier_columns(rows), *(["size"] if sizes else [])))
     own = body["settings"] or []
     shown = {setting["name"] for setting in own}
     settings = [*own, *(setting for setting in body["compaction"] or () if setting["name"] not in shown)]

@@ -5,22 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kops.core.errors import BrokerDown, KopsError, NotFound
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, TopicPartition
 from kops.core.topics.names import name_problem, topics_not_found
-from kops.gateways.kafka.admin import PATIENCE_SECONDS, Wire
+from kops.gateways.kafka.admin import PATIENCE_SECONDS, Wire, answer_of
 from kops.gateways.kafka.client import Client
-from kops.gateways.kafka.translate import all_good, has_no_leader, leader_moved
+from kops.gateways.kafka.translate import all_good, has_no_leader, leader_moved, translate_error_code
+from kops.gateways.wire.kafka_python import request_class
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
+    from kafka import KafkaAdminClient
 
 RETRY_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 NO_LEADER_SECONDS = 1.5
 """If a replica is available, a leader is elected within this time; otherwise a broker that is down is not worth waiting for."""
+EARLIEST_LOCAL, LATEST_TIERED = "earliest-local", "latest-tiered"
+SPECS = {"max-timestamp": (-3, 7), EARLIEST_LOCAL: (-4, 8), LATEST_TIERED: (-5, 9), "earliest-pending-upload": (-6, 11)}
+"""By the names of ``kafka-get-offsets --time``: the timestamp that ListOffsets takes for it, and the first version that does (KIP-734,
+KIP-405, KIP-1005, KIP-1023)."""
+_LEADER_NOT_AVAILABLE = 5
 
 
 class FoundOffset(NamedTuple):
@@ -102,6 +111,19 @@ class Offsets:
         answers = self._asked(sorted(set(partitions)), OffsetSpec.max_timestamp(), READ_UNCOMMITTED, "find the newest record")
         return {at: found for at, found in answers.items() if not isinstance(found, KopsError) and found.offset >= 0}
 
+    def by_spec(self, partitions: Iterable[TopicPartition], name: str) -> dict[TopicPartition, FoundOffset | KopsError | None]:
+        """Return an offset that librdkafka does not know, None where the partition has none, or why it is not known.
+
+        :param partitions: those that exist
+        :param name: one of ``SPECS``; latest-tiered is the last offset in remote storage, not the one after it
+        :raises BrokersTooOld: naming the release that is needed
+        """
+        wanted, (_, version) = sorted(set(partitions)), SPECS[name]
+        doing = f"find the {name} offset"
+        self._wire.require(doing, "ListOffsets", version)
+        answers = self._found(wanted, name, READ_UNCOMMITTED, doing)
+        return {at: None if isinstance(found, FoundOffset) and found.offset < 0 else found for at, found in answers.items()}
+
     def partitions_of(self, topics: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         """Return the partitions of each topic.
 
@@ -156,16 +178,38 @@ class Offsets:
         presence = self._client.presence
         if not presence.down():
             return {}
+        leaders = self._leaders(partitions)
+        problems = {partition: presence.problem(leaders.get(partition), "its leader, ") for partition in partitions}
+        return {partition: problem for partition, problem in problems.items() if problem is not None}
+
+    def _leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         found = self._client.describe_topics({partition.topic for partition in partitions})
-        leaders = {
+        return {
             TopicPartition(name, partition.id): partition.leader.id
             for name, answer in found.items()
             if not isinstance(answer, KopsError)
             for partition in answer.partitions
             if partition.leader is not None
         }
-        problems = {partition: presence.problem(leaders.get(partition), "its leader, ") for partition in partitions}
-        return {partition: problem for partition, problem in problems.items() if problem is not None}
+
+    def _by_leader(self, partitions: Sequence[TopicPartition], name: str, doing: str) -> dict[TopicPartition, FoundOffset | KopsError]:
+        """List offsets of one of ``SPECS`` once."""
+        leaders = self._leaders(partitions)
+        led: dict[int, list[TopicPartition]] = {}
+        for partition in partitions:
+            led.setdefault(leaders.get(partition, -1), []).append(partition)
+        answers: dict[TopicPartition, FoundOffset | KopsError] = {}
+        for place in led.pop(-1, ()):
+            if problem := translate_error_code(_LEADER_NOT_AVAILABLE, None, f"{doing} of {place}"):
+                answers[place] = problem
+
+        def ask(admin: KafkaAdminClient, broker: int) -> dict[TopicPartition, FoundOffset | KopsError]:
+            found = answer_of(admin, _request(led[broker], name, int(self._client.timeout * 1000)), broker)
+            return _by_partition(found, doing)
+
+        for broker, found in self._wire.brokers_or_errors(led, f"{doing} of partitions of broker", ask).items():
+            answers |= dict.fromkeys(led[broker], found) if isinstance(found, KopsError) else found
+        return answers
 
     def _patience(self, answer: FoundOffset | KopsError) -> float:
         if not isinstance(answer, KopsError):
@@ -184,6 +228,8 @@ class Offsets:
         that work if metadata for an earlier request arrives just then. Two concurrent requests about a topic new to a client end the
         process, once in some thousand times (librdkafka 2.16, ``rd_kafka_topic_partition_list_query_leaders_async``).
         """
+        if isinstance(spec, str):
+            return self._by_leader(partitions, spec, doing)
         from confluent_kafka import IsolationLevel
         from confluent_kafka import TopicPartition as Librdkafka
 
@@ -212,6 +258,28 @@ class Offsets:
         left = {at: spec for at, spec in asked.items() if TopicPartition(at.topic, at.partition) not in answers}
         client = admin or self._client.admin
         return client.list_offsets(left, isolation_level=level, request_timeout=self._client.timeout) if left else {}
+
+
+def _request(partitions: Iterable[TopicPartition], name: str, milliseconds: int) -> Any:
+    """Return a request to the leader of partitions; kafka-python's own method fails as a whole where one of them does."""
+    timestamp, version = SPECS[name]
+    request = request_class("ListOffsetsRequest")
+    one = request.ListOffsetsTopic
+    topics = [
+        one(name=topic, partitions=[one.ListOffsetsPartition(partition_index=at.partition, timestamp=timestamp) for at in some])
+        for topic, some in groupby(partitions, attrgetter("topic"))
+    ]
+    return request(isolation_level=0, topics=topics, timeout_ms=milliseconds, min_version=version)
+
+
+def _by_partition(found: Mapping[str, Any], doing: str) -> dict[TopicPartition, FoundOffset | KopsError]:
+    answers: dict[TopicPartition, FoundOffset | KopsError] = {}
+    for topic in found["topics"]:
+        for each in topic["partitions"]:
+            at = TopicPartition(topic["name"], each["partition_index"])
+            problem = translate_error_code(each["error_code"], None, f"{doing} of {at}")
+            answers[at] = problem or FoundOffset(each["offset"], each["timestamp"])
+    return answers
 
 
 def _absent(partition: TopicPartition) -> NotFound:

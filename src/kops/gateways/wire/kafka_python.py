@@ -42,6 +42,7 @@ REQUESTS = {
     "InitProducerIdRequest": "producer",
     "LeaveGroupRequest": "consumer",
     "ListConfigResourcesRequest": "admin",
+    "ListOffsetsRequest": "consumer",
     "OffsetCommitRequest": "consumer",
     "OffsetFetchRequest": "consumer",
     "OffsetForLeaderEpochRequest": "consumer",

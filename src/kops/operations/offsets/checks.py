@@ -227,12 +227,10 @@ def _refuse_outside(partition: TopicPartition, offset: int | None, bounds: Mappi
         raise StateMoved(f"{partition} no longer has offset {offset}, it has {has}", hint="run the command again")
 
 
-def passed_over(
-    services: Services, groups: Sequence[GroupMoves], bounds: Mapping[TopicPartition, Bounds | KopsError] | None
-) -> tuple[str, ...]:
+def passed_over(groups: Sequence[GroupMoves], bounds: Mapping[TopicPartition, Bounds | KopsError]) -> tuple[str, ...]:
     """Return how many offsets moves skip and go back over, in a sentence: only those that the logs have.
 
-    :param bounds: of the partitions; None: they are read
+    :param bounds: of the partitions
     """
     pairs = [
         ((topic.topic, partition), before, after)
@@ -241,8 +239,6 @@ def passed_over(
         for partition, before, after in topic.pairs()
         if before is not None and after is not None
     ]
-    if bounds is None:
-        bounds = services.kafka.offsets.bounds_or_errors({TopicPartition(*at) for at, _, _ in pairs}) if pairs else {}
     logs = {(at.topic, at.partition): found for at, found in bounds.items() if isinstance(found, Bounds)}
     skipped = again = unknown = 0
     for at, before, after in pairs:

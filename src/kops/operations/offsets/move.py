@@ -40,6 +40,7 @@ from kops.operations.offsets.checks import (
     wrong_results,
 )
 from kops.operations.offsets.items import places
+from kops.operations.offsets.tiers import fetched_from_remote
 from kops.operations.protocol.mutation import Mutation
 from kops.operations.services import Services
 
@@ -59,7 +60,7 @@ def plan_moves(
     warnings: Sequence[str] = (),
     within_log: bool = True,
     delete_groups: tuple[str, ...] = (),
-    bounds: Mapping[TopicPartition, Bounds] | None = None,
+    bounds: Mapping[TopicPartition, Bounds | KopsError] | None = None,
 ) -> Plan[Moves]:
     """Plan to commit offsets for groups.
 
@@ -68,6 +69,7 @@ def plan_moves(
     :param delete_groups: see ``Moves``
     """
     moving = [group for group in groups if group.changed]
+    bounds = services.kafka.offsets.bounds_or_errors({place for place, _ in _positions(moving)}) if bounds is None else bounds
     if len(groups) == 1:
         what = places(groups[0].writes())
     else:
@@ -82,8 +84,14 @@ def plan_moves(
         guard={"groups": {group.group: group.state for group in groups}},
         arguments=Moves(groups, within_log, delete_groups),
         warnings=tuple(warnings),
-        notes=passed_over(services, moving, bounds),
+        notes=(*passed_over(moving, bounds), *fetched_from_remote(services, lambda: _positions(moving), bounds)),
     )
+
+
+def _positions(groups: Iterable[GroupMoves]) -> Iterator[tuple[TopicPartition, int]]:
+    for group in groups:
+        for topic in group.topics:
+            yield from ((TopicPartition(topic.topic, at), after) for at, _, after in topic.pairs() if after is not None)
 
 
 class Move(Mutation[Moves]):

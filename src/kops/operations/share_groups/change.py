@@ -14,6 +14,7 @@ from kops.core.plan import Arguments, Item, ItemResult, Json, Plan, Severity, St
 from kops.core.selection import parse_selection
 from kops.core.times import parse_position
 from kops.operations.offsets.landings import by_strategy
+from kops.operations.offsets.tiers import fetched_from_remote
 from kops.operations.protocol.mutation import Mutation, compare_guard, failed
 from kops.operations.protocol.settling import as_read_back, settled
 from kops.operations.services import Services
@@ -73,7 +74,9 @@ def plan_reset(services: Services, group_id: str, texts: Sequence[str], to: str)
     times, warnings = by_strategy(services, dict.fromkeys(places, strategy), bounds)
     targets = {place: resolve(strategy, None, bounds[place], times.get(place)) for place in places}
     after = {place: target.offset for place, target in targets.items()}
-    return _plan(services, group_id, RESET, now, after, {place: one.reason for place, one in targets.items()}, warnings)
+    reasons = {place: one.reason for place, one in targets.items()}
+    remote = fetched_from_remote(services, after.items, bounds)
+    return _plan(services, group_id, RESET, now, after, reasons, [*warnings, *remote])
 
 
 def plan_forget(services: Services, group_id: str, topics: Sequence[str]) -> Plan[ShareChange]:

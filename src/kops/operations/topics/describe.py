@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kops.core.models import Setting, Topic, value_of
+from kops.core.models import Setting, Topic, TopicPartition, value_of
 from kops.core.streams.topics import owner_of
 from kops.core.topics.settings import POLICY
+from kops.operations.offsets.tiers import COLUMNS, tier_columns
 from kops.operations.services import Services
 from kops.operations.topics.impact import Readers, readers_of
 from kops.operations.topics.listing import known_settings, list_row
@@ -40,11 +41,20 @@ def describe_bodies(
         return [_body(topic, settings[topic.name], all_settings) for topic in there], hidden
     sizes, problems = replica_sizes(services, there)
     readers = readers_of(services, [topic.name for topic in there]) if there else Readers({}, {})
+    tiers, unknown = tier_columns(services, (place for topic in there for place in topic.places), settings)
     bodies = [
-        _body(topic, settings[topic.name], all_settings) | size_of(topic, sizes, whole=not problems) | _readers(topic.name, readers)
+        _tiered(_body(topic, settings[topic.name], all_settings), tiers)
+        | size_of(topic, sizes, whole=not problems)
+        | _readers(topic.name, readers)
         for topic in there
     ]
-    return bodies, [*hidden, *problems, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
+    return bodies, [*hidden, *problems, *unknown, *([f"not every group could be asked: {readers.unseen}"] if readers.unseen else [])]
+
+
+def _tiered(body: dict[str, Any], tiers: Mapping[TopicPartition, Mapping[str, Any]]) -> dict[str, Any]:
+    none = dict.fromkeys(COLUMNS.values())
+    rows = [row | tiers.get(TopicPartition(body["name"], row["partition"]), none) for row in body["partitions"]]
+    return body | {"partitions": rows}
 
 
 def _readers(name: str, readers: Readers) -> dict[str, Any]:

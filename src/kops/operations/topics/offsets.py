@@ -11,9 +11,11 @@ from kops.core.findings import counted
 from kops.core.models import READ_COMMITTED, Bounds, TopicPartition
 from kops.core.offsets.arithmetic import Landing, ToTime
 from kops.core.times import is_relative, parse_time, time_text
+from kops.gateways.kafka.offsets import SPECS, FoundOffset
 from kops.operations.offsets.landings import by_strategy
+from kops.operations.offsets.tiers import COLUMNS, tier_columns
 from kops.operations.services import Services
-from kops.operations.topics.listing import select_partitions
+from kops.operations.topics.listing import known_settings, select_partitions
 
 NO_RECORD = "no record since"
 
@@ -37,17 +39,26 @@ def offset_report(services: Services, texts: Sequence[str], *, at: str | None = 
     ``offsets`` counts from log start to log end; compaction and transactions leave offsets without a record, so there may be fewer records.
     ``last_stable_offset`` is where ``read_committed`` consumers stop: below the log end while a transaction is open.
 
+    ``earliest_local_offset`` and ``latest_tiered_offset`` are None where the topic has no remote storage.
+
     :param at: a time: adds ``offset_at``, the first offset with this timestamp or a later one, ``timestamp_at``, that of the record there,
-        and ``offsets_since``
+        and ``offsets_since``; or one of ``SPECS``: adds the first two
     """
-    time = None if at is None else ToTime(parse_time(at, services.now()), is_relative(at))
-    _, places = select_partitions(services, texts, regex=regex)
+    spec = at if at in SPECS else None
+    time = None if at is None or spec else ToTime(parse_time(at, services.now()), is_relative(at))
+    topics, places = select_partitions(services, texts, regex=regex)
     bounds = services.kafka.offsets.bounds_or_errors(places)
     stable = services.kafka.offsets.bounds_or_errors(places, isolation=READ_COMMITTED)
     good = {place: found for place in places if isinstance(found := bounds[place], Bounds)}
     times, warnings = (None, []) if time is None else by_strategy(services, dict.fromkeys(good, time), good)
-    rows = [_row(place, bounds[place], stable[place], times) for place in places]
-    return OffsetReport(rows, len(places) - len(good), warnings)
+    tiers, unknown = tier_columns(services, good, known_settings(services, topics.values())[0])
+    rows = [_row(place, bounds[place], stable[place], times) | tiers.get(place, dict.fromkeys(COLUMNS.values())) for place in places]
+    failed = len(places) - len(good)
+    if spec:
+        answers = services.kafka.offsets.by_spec(good, spec)
+        rows = [row | _at_spec(answers.get(place)) for row, place in zip(rows, places, strict=True)]
+        failed += sum(isinstance(one, KopsError) for one in answers.values())
+    return OffsetReport(rows, failed, [*warnings, *unknown])
 
 
 def by_topic(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -94,6 +105,12 @@ def _row(
     if known and row["last_stable_offset"] is not None and row["last_stable_offset"] < row["log_end_offset"]:
         note = "; ".join(one for one in (note, "open transaction") if one)
     return {**row, "note": note}
+
+
+def _at_spec(found: FoundOffset | KopsError | None) -> dict[str, Any]:
+    if not isinstance(found, FoundOffset):
+        return {"offset_at": None, "timestamp_at": None} | ({"note": found.message} if found else {})
+    return {"offset_at": found.offset, "timestamp_at": time_text(found.timestamp) if found.timestamp >= 0 else None}
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -89,6 +89,9 @@ FIELDS = {
     "LeaveGroupRequest": {"group_id", "members"},
     "LeaveGroupRequest.MemberIdentity": {"member_id", "group_instance_id", "reason"},
     "ListConfigResourcesRequest": {"resource_types"},
+    "ListOffsetsRequest": {"isolation_level", "topics", "timeout_ms"},
+    "ListOffsetsRequest.ListOffsetsTopic": {"name", "partitions"},
+    "ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition": {"partition_index", "timestamp"},
     "OffsetCommitRequest": {"group_id", "generation_id_or_member_epoch", "member_id", "group_instance_id", "topics"},
     "OffsetCommitRequest.OffsetCommitRequestTopic": {"name", "partitions"},
     "OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition": {
