@@ -2,6 +2,8 @@
 
 import pytest
 
+from support.json_keys import as_pinned
+
 pytestmark = pytest.mark.broker
 
 APACHE = "org.apache.kafka.tools.ClientMetricsCommand"
@@ -14,7 +16,7 @@ def test_subscriptions_are_set_listed_deleted_and_restored(kops, apache, unique)
     shown = apache.run("--describe", "--name", name, APACHE)
     assert all(text in shown for text in ("interval.ms=30000", "client_id=billing.*", "org.apache.kafka.consumer."))
     row = {"name": name, "metrics": "org.apache.kafka.consumer.", "interval_ms": "30000", "match": "client_id=billing.*"}
-    assert kops("client-metrics", "list", name, "-o", "json").ok().json == [row]
+    assert as_pinned("kops client-metrics list", kops("client-metrics", "list", name, "-o", "json").ok()) == [row]
     deleted = kops("client-metrics", "delete", name, "--yes", "-o", "json").ok().json
     assert name not in apache.run("--list", APACHE)
     kops("undo", deleted["journal_id"], "--yes").ok()

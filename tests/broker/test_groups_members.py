@@ -8,6 +8,7 @@ import pytest
 
 from support.apache_tools import CONFIGS, GROUPS
 from support.consumer_groups import member
+from support.json_keys import as_pinned
 from support.streams_apps import wait_for
 
 pytestmark = pytest.mark.broker
@@ -63,7 +64,7 @@ def test_settings_of_groups_are_changed_and_restored(kops, apache, group):
     done = kops(*change, "--yes", "-o", "json").ok().json
     own = ("--describe", "--entity-type", "groups", "--entity-name", group, CONFIGS)
     assert "share.auto.offset.reset=earliest" in apache.run(*own)
-    (row,) = kops("groups", "config", group, "-o", "json").ok().json
+    (row,) = as_pinned("kops groups config", kops("groups", "config", group, "-o", "json").ok())
     assert row == {"group": group, "name": "share.auto.offset.reset", "value": "earliest", "source": "group"}
     kops("undo", done["journal_id"], "--yes").ok()
     assert "share.auto.offset.reset=earliest" not in apache.run(*own)

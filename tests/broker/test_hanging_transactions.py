@@ -15,6 +15,7 @@ from kops.formats.batches.encode import columns_of, encode
 from kops.formats.batches.header import Producer as Identity
 from kops.gateways.kafka import Kafka
 from kops.gateways.wire.connections import connected, refresh
+from support.json_keys import as_pinned
 from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
@@ -133,9 +134,10 @@ def test_live_transactions_are_fenced_and_never_cut_off(run_kops, broker, kafka,
     assert producer.flush(HANG_SECONDS) == 0
     refused = run_kops("transactions", "abort", f"{name}:0", "--confirm", name, *servers)
     assert (refused.code, "does not hang" in refused.err, transactional_id in refused.err) == (5, True, True)
-    (row,) = run_kops("transactions", "describe", transactional_id, "-o", "json", *servers).ok().json
+    (row,) = as_pinned("kops transactions describe", run_kops("transactions", "describe", transactional_id, "-o", "json", *servers).ok())
     assert (row["state"], row["partitions"]) == ("Ongoing", [str(place)])
-    (remembered,) = run_kops("transactions", "producers", name, "-o", "json", *servers).ok().json
+    (remembered,) = as_pinned("kops transactions producers", run_kops("transactions", "producers", name, "-o", "json", *servers).ok())
+    as_pinned("kops transactions list", run_kops("transactions", "list", "-o", "json", *servers).ok())
     assert (remembered["producer_id"], remembered["transaction_start_offset"]) == (row["producer_id"], 0)
     ends = ("transactions", "abort", "--transactional-id", transactional_id)
     run_kops(*ends, "--plan-out", tmp_path / "plan.json", *servers).ok()

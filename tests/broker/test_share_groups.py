@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import AcknowledgeType, Producer, ShareConsumer
 
 from support.consumer_groups import member
+from support.json_keys import as_pinned
 from support.kafka import needs_kafka
 from support.streams_apps import wait_for
 
@@ -41,7 +42,7 @@ def test_share_group_offsets_are_moved_deleted_and_restored(kops, broker, topic,
     for _ in range(9):
         started()
     kops("share-groups", "reset", group, "--to", "0", "--yes").ok()
-    (row,) = kops("share-groups", "lag", group, "-o", "json").ok().json
+    (row,) = as_pinned("kops share-groups lag", kops("share-groups", "lag", group, "-o", "json").ok())
     assert (row["start_offset"], row["lag"], row["processed"]) == (0, row["log_end_offset"], 0)
 
     late = tmp_path / "late.json"

@@ -11,7 +11,7 @@ from kops.core.models import TopicPartition
 from kops.core.replicas.reassignment import RATES, THROTTLED
 from kops.gateways.kafka import Kafka
 from support.apache_tools import ApacheTools
-from support.json_keys import keys_of
+from support.json_keys import as_pinned, keys_of
 from support.patience import HANG_SECONDS
 from support.streams_apps import wait_for
 
@@ -125,7 +125,7 @@ def test_killed_in_the_middle_and_finished(three, kops, kops_process, topic, pla
     assert (refused.code, "another throttled reassignment is under way" in refused.err) == (5, True)
     kops("topics", "reassign", other, "--to-brokers", "3", "--yes").ok()
     rows = kops("topics", "reassignments", "-o", "json").ok()
-    assert keys_of(rows.out) == {"topic", "partition", "replicas[]", "adding[]", "removing[]", "left_bytes"}
+    as_pinned("kops topics reassignments", rows)
     process.send_signal(signal.SIGKILL)
     process.wait(HANG_SECONDS)
     assert throttles(three, name) != {}

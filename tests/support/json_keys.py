@@ -2,7 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from support.command_line import Outcome
 
 OPAQUE = ("arguments", "guard", "before", "after", "settings", "value", "details", "facts")
 """What is inside differs with the operation and the data."""
@@ -27,6 +32,16 @@ def keys_of(out: str) -> set[str]:
     except ValueError:
         found = [json.loads(line) for line in out.splitlines()]
     return {path.removeprefix("[].") for value in found for path in paths(value)}
+
+
+PINNED: dict[str, list[str]] = yaml.safe_load((Path(__file__).parents[1] / "cli" / "json_keys.yaml").read_text(encoding="utf-8"))
+
+
+def as_pinned(command: str, outcome: Outcome) -> Any:
+    """Compare the keys of a command's JSON with those that are pinned, and return it."""
+    found = sorted(keys_of(outcome.out))
+    assert found == PINNED[command], f"too many: {set(found) - set(PINNED[command])}; too few: {set(PINNED[command]) - set(found)}"
+    return outcome.json
 
 
 _ADDRESSES = ("bootstrap_servers", "client_properties", "connect_url", "connect_urls[]", "registry_url")

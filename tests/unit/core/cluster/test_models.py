@@ -15,9 +15,9 @@ def part(number, size, **more):
 
 
 def described(*log_dirs):
-    """Ask broker 7, whose answer is given: what kafka-python makes of DescribeLogDirs."""
+    """Ask broker 7, whose answer is given."""
     gateway = LogDirs(Client(Connection(("127.0.0.1:1",))))
-    gateway._wire.brokers_or_errors = lambda ids, doing, request: {7: [{"broker": 7, "log_dirs": list(log_dirs)}]}
+    gateway._wire.brokers_or_errors = lambda ids, doing, request: {7: {"results": list(log_dirs)}}
     return gateway.describe_or_errors([7])[7]
 
 
