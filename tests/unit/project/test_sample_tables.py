@@ -92,7 +92,7 @@ AS_PRINTED = {
     ],
     "topics offsets": [
         "TOPIC PARTITION LOG_START LOG_END OFFSETS AT OF SINCE",
-        "TOPIC PARTITION LOG START LOG END OFFSETS LOCAL START TIERED UP TO",
+        "TOPIC PARTITION LOG_START LOG_END OFFSETS LOCAL_START TIERED_UP_TO",
     ],
 }
 """Of verbs that put their columns together when they run; a space in a heading is written as ``_``."""
