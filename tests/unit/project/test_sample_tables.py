@@ -90,7 +90,10 @@ AS_PRINTED = {
         "STORE SUB-TOPOLOGY PARTITIONS CHANGELOG",
         "TOPIC STORE DIFFERENCE PROGRAM CLUSTER",
     ],
-    "topics offsets": ["TOPIC PARTITION LOG_START LOG_END OFFSETS AT OF SINCE"],
+    "topics offsets": [
+        "TOPIC PARTITION LOG_START LOG_END OFFSETS AT OF SINCE",
+        "TOPIC PARTITION LOG_START LOG_END OFFSETS LOCAL_START TIERED_UP_TO",
+    ],
 }
 """Of verbs that put their columns together when they run; a space in a heading is written as ``_``."""
 KNOWN = FROM_CODE | {

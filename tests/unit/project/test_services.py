@@ -19,6 +19,7 @@ PLACES = {
     "support/services.py",
     "support/containers.py",
     "support/zookeeper_kafka.py",
+    "support/tiered.py",  # with settings of its own
     "support/class_archive.py",  # before the tests, for their JVMs
     "spark/test_older_brokers.py",  # with settings of its own
     "broker/test_every_version.py",  # three of them, with an authorizer

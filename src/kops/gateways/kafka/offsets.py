@@ -27,8 +27,8 @@ NO_LEADER_SECONDS = 1.5
 """If a replica is available, a leader is elected within this time; otherwise a broker that is down is not worth waiting for."""
 EARLIEST_LOCAL, LATEST_TIERED = "earliest-local", "latest-tiered"
 SPECS = {"max-timestamp": (-3, 7), EARLIEST_LOCAL: (-4, 8), LATEST_TIERED: (-5, 9), "earliest-pending-upload": (-6, 11)}
-"""By the names of ``kafka-get-offsets --time``: the timestamp that ListOffsets takes for it, and the first version that does (KIP-734,
-KIP-405, KIP-1005, KIP-1023)."""
+"""By the names that Apache's tool has for them: the timestamp that ListOffsets takes, and the first version that does (KIP-734, KIP-405,
+KIP-1005, KIP-1023)."""
 _LEADER_NOT_AVAILABLE = 5
 
 

@@ -1,4 +1,4 @@
-"""What lies in remote storage: which topics are asked about, and what is said of those that were not answered."""
+"""What lies in remote storage: which topics are asked about, and what is reported of those that were not answered."""
 
 from types import SimpleNamespace
 
