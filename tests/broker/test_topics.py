@@ -39,6 +39,8 @@ def test_create_as_the_issue_writes_it_and_read_back_with_apaches_tool(topics, b
         "leader": body["partitions"][0]["leader"],
         "replicas": [body["partitions"][0]["leader"]],
         "in_sync_replicas": [body["partitions"][0]["leader"]],
+        "earliest_local_offset": None,
+        "latest_tiered_offset": None,
     }
     own = {setting["name"]: setting["value"] for setting in body["settings"] if setting["source"] == "topic"}
     assert own == {"cleanup.policy": "compact,delete", "retention.ms": "604800000"}
