@@ -63,8 +63,8 @@ CASES = {
     "groups alter": Case("{group} --config consumer.session.timeout.ms=50000 --yes", "topic group"),
     "offsets show": Case("{group}", "topic group"),
     "offsets export": Case("{group}", "topic group"),
-    "offsets reset": Case("{group} --to-latest --all-topics --yes", "topic group"),
-    "offsets seek": Case("{group} {topic}:0=1 --yes", "topic group"),
+    "offsets reset": Case("{group} --shift-by 1 --all-topics --yes", "topic more group"),
+    "offsets seek": Case("{group} {topic}:0=1 --yes", "topic more group"),
     "offsets copy": Case("{group} {group}-2 --new-group --yes", "topic group"),
     "offsets delete": Case("{group} --topic {topic} --yes --confirm {group}", "topic group"),
     "quotas list": Case(""),
@@ -116,7 +116,7 @@ CASES = {
     "groups lag --within": Case("1h {group} -o json", "topic group"),
     "groups lag --no-time": Case("{group} -o json", "topic group"),
     "groups remove-members": Case("{group} --all --yes --confirm {group}", "topic member"),
-    "offsets edit": Case("{group} --yes", "topic group"),
+    "offsets edit": Case("{group} --yes", "topic more group"),
     "offsets history": Case("{group}", "topic group"),
     "offsets reset --to-history": Case("@{before} {group} --all-topics --yes", "topic group moved"),
     "records consume --group": Case("{group} {topic} --limit 1", "topic group"),
@@ -168,6 +168,7 @@ CASES = {
 
 MADE = {
     "topic": ("topics create {topic} --partitions 1 --replication-factor 1 --yes", "records produce {topic} --value x"),
+    "more": ("records produce {topic} --value y",),
     "group": ("offsets seek {group} {topic}:0=0 --new-group --yes",),
     "acl": ("acls grant User:{name} --produce {name} --yes",),
     "quota": ("quotas set producer_byte_rate=1000000 --user {name} --yes",),
