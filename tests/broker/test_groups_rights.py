@@ -167,7 +167,7 @@ def test_changes_name_the_right_too(as_user, secured):
     deleted = kops("groups", "delete", "billing", "--confirm", "billing")
     assert deleted.code == 1
     assert "lacks DELETE on group billing" in deleted.out
-    assert "undo" not in deleted.err
+    assert "to undo:" not in deleted.err
     assert "billing" in Kafka(secured.connection).groups.ids()
     moved = kops("offsets", "reset", "billing", "--topic", SEEN, "--to-latest", "--yes", "-o", "json")
     assert moved.code != 0
