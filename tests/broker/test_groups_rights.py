@@ -162,6 +162,13 @@ def test_settings_that_may_not_be_seen_hide_no_others(as_user):
     assert f"settings of {HIDDEN}" in {gap["check"] for gap in health.json["not_checked"]}, health.out
 
 
+def test_diagnose_says_of_which_records_it_does_not_know_the_age(as_user):
+    found = as_user(BILLING, TOPIC)("diagnose", "billing", "--sample", "0s", "-o", "json").json
+    (gap,) = [one for one in found["not_checked"] if one["check"] == "lag in time"]
+    said = f"not known in 1 of 1 place where groups have something to read, such as {SEEN}:0: lacks READ on topic {SEEN}"
+    assert gap["error"]["message"] == said
+
+
 def test_changes_name_the_right_too(as_user, secured):
     kops = as_user(BILLING, TOPIC, (ResourceType.TOPIC, HIDDEN, DESCRIBE))
     deleted = kops("groups", "delete", "billing", "--confirm", "billing")

@@ -57,7 +57,7 @@ _TABLE = {
     "connect offsets reset": "",
     "context test": "",
     "diagnose": (
-        "cluster DESCRIBE, cluster DESCRIBE_CONFIGS, group DESCRIBE, topic DESCRIBE_CONFIGS, ~topic READ, topic READ __consumer_offsets"
+        "cluster DESCRIBE, cluster DESCRIBE_CONFIGS, group DESCRIBE, topic DESCRIBE_CONFIGS, topic READ, topic READ __consumer_offsets"
     ),
     "groups alter": "group ALTER_CONFIGS",
     "groups config": "group DESCRIBE_CONFIGS",

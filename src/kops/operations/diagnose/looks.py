@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kops.core.errors import AuthorizationFailed, KopsError, NotFound
+from kops.core.findings import counted
 from kops.core.groups.history import GroupHistory, deletions
-from kops.core.groups.lag import Place
+from kops.core.groups.lag import Place, TimeLag
 from kops.core.groups.look import NOT_KNOWN, GroupLook, PartitionLook, Skew, skew_of
 from kops.core.models import READ_COMMITTED, READ_UNCOMMITTED, Bounds, CommittedOffset, Setting, TopicPartition
 from kops.core.records.models import Record
@@ -30,6 +31,7 @@ MOST_RECORDS = 10
 """How many records are read to show where groups are stuck."""
 TEXT_LENGTH = 60
 COMMIT_HISTORY = "commit history"
+LAG_IN_TIME = "lag in time"
 MOST_COMMITS = 300_000
 """How many records of ``__consumer_offsets`` are read, the newest ones: they take two seconds."""
 NEW_MS = 600_000
@@ -95,8 +97,8 @@ def _with_times(services: Services, looks: Sequence[GroupLook], report: LagRepor
     worst = sorted(unread, key=lambda place: (-unread[place], place))[:MOST_PLACES]
     if len(worst) < len(unread):
         text = f"of {len(unread):,} places where groups have something to read, the {MOST_PLACES:,} with most were examined"
-        gaps.errors["lag in time"] = KopsError(text)
-    times = (gaps.ask("lag in time", lambda: time_lags(services, worst)) if worst else None) or {}
+        gaps.errors[LAG_IN_TIME] = KopsError(text)
+    times = ages(services, worst, gaps)
     risks = (
         gaps.ask("unread data that expires", lambda: headrooms(services, worst, report.bounds, times, within=within)) if worst else None
     ) or {}
@@ -106,6 +108,19 @@ def _with_times(services: Services, looks: Sequence[GroupLook], report: LagRepor
         return replace(one, waiting=times.get(place, NOT_KNOWN), expiring=risks.get(place))
 
     return [replace(look, partitions=tuple(map(complete, look.partitions))) for look in looks]
+
+
+def ages(services: Services, places: Collection[Place], gaps: Gaps) -> dict[Place, TimeLag]:
+    """Return how long the first record at each place has been waiting; what is not known is a gap."""
+    found = (gaps.ask(LAG_IN_TIME, lambda: time_lags(services, places)) if places else None) or {}
+    unknown = {place: one.note for place, one in found.items() if one.milliseconds is None and one.timestamp is None}
+    if unknown:
+        at, why = min(unknown.items())
+        among = f"{len(unknown):,} of {counted(len(found), 'place')} where groups have something to read"
+        text = f"not known in {among}, such as {at[0]}: {why}"
+        before = gaps.errors.get(LAG_IN_TIME)
+        gaps.errors[LAG_IN_TIME] = KopsError(f"{before.message}; {text}" if before else text)
+    return found
 
 
 def _second_look(services: Services, looks: Sequence[GroupLook], gaps: Gaps) -> dict[str, GroupLook]:

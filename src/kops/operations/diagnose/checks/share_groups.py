@@ -13,7 +13,7 @@ from kops.core.groups.look import BEHIND_MS
 from kops.core.models import Bounds, Group, ShareOffset, TopicPartition
 from kops.operations.diagnose.check import GROUP, Check
 from kops.operations.diagnose.incident import Incident
-from kops.operations.groups.unread import time_lags
+from kops.operations.diagnose.looks import ages
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ def _measured(incident: Incident, group: Group, offsets: Mapping[TopicPartition,
         if count:
             unread[place] = count
     places = [(place, started[place]) for place in unread]
-    lags = (incident.gaps.ask("lag in time", lambda: time_lags(incident.services, places)) if places else None) or {}
-    waits = [lag.milliseconds for lag in lags.values() if lag.milliseconds is not None]
+    waits = [lag.milliseconds for lag in ages(incident.services, places, incident.gaps).values() if lag.milliseconds is not None]
     return _ShareLook(group, unread, max(waits, default=None))
 
 
