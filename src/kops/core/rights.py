@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kops.core.errors import KopsError
+from kops.core.errors import AuthorizationFailed, KopsError
 
 _KINDS = {"TOPIC": "topic", "GROUP": "group", "CLUSTER": "the cluster", "TRANSACTIONAL": "transactional id", "DELEGATION": "user"}
 _PARTITION = r"(?P<name>[A-Za-z0-9._-]+):\d+"
@@ -74,6 +74,10 @@ class Right:
 
     def __str__(self) -> str:
         return f"{self.operation} on {self.resource}"
+
+    def lacking(self, said: str, **details: str) -> AuthorizationFailed:
+        """Return the error for a request that was denied for want of this right; the message gets the right added."""
+        return AuthorizationFailed(f"{said} (lacks {self})", hint=self.hint, needs=str(self), **details)
 
 
 def missing_right(error: str, doing: str) -> Right | None:

@@ -20,7 +20,7 @@ from kops.core.cluster.models import (
     ReplicaOnDisk,
     release_of,
 )
-from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, Unreachable
+from kops.core.errors import BrokerDown, KopsError, Unreachable
 from kops.core.groups.look import EpochEnd
 from kops.core.models import TopicPartition, numbers_by_topic
 from kops.core.rights import Right
@@ -350,8 +350,7 @@ def _log_dirs(broker: int, doing: str, answer: Any) -> tuple[LogDir, ...] | Kops
         return answer
     if not answer["results"]:
         # Every broker has one: an empty answer means that the request was rejected; before Kafka 3.5 it has no error code.
-        right = Right("DESCRIBE", "the cluster")
-        return AuthorizationFailed(f"could not {doing}: it names none (lacks {right})", hint=right.hint, needs=str(right))
+        return Right("DESCRIBE", "the cluster").lacking(f"could not {doing}: it names none")
     return tuple(_log_dir(broker, one) for one in answer["results"])
 
 

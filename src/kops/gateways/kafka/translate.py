@@ -198,7 +198,7 @@ def _problem(name: str, text: str, doing: str, brokers: Sequence[str]) -> KopsEr
         message = f"could not {doing}: {text}"
     kind, hint = next(((kind, hint) for names, kind, hint in _KINDS if name in names), (OperationFailed, None))
     if kind is AuthorizationFailed and (right := missing_right(name, doing)):
-        return kind(f"{message} (lacks {right})", hint=right.hint, kafka_error=name, needs=str(right))
+        return right.lacking(message, kafka_error=name)
     return kind(message, hint=hint, kafka_error=name)
 
 

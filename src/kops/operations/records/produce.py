@@ -190,8 +190,7 @@ def _refuse_without_right(services: Services, topic: str) -> None:
     """
     rights = services.kafka.topics.rights([topic]).get(topic)
     if rights is not None and "WRITE" not in rights:
-        right = Right("WRITE", f"topic {topic}")
-        raise AuthorizationFailed(f"cannot produce to {topic} (lacks {right})", hint=right.hint, needs=str(right))
+        raise Right("WRITE", f"topic {topic}").lacking(f"cannot produce to {topic}")
 
 
 class TimeNotKept(Refused):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.cluster.models import LogDir, sizes_by_replica
-from kops.core.errors import AuthorizationFailed, KopsError, Refused, UsageProblem
+from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted, names_text
 from kops.core.models import Partition, Topic, TopicPartition
 from kops.core.plan import Item, Plan
@@ -57,9 +57,8 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
     if not any((request.factor, request.to_brokers, request.off_brokers, request.balance, request.last)):
         raise UsageProblem("nothing to change is named", hint="--replication-factor N, --to-brokers 1,2,3, --off-broker 4 or --balance")
     if not texts and (hidden := services.kafka.hidden_topics()[0]):
-        right = Right("DESCRIBE", f"topic {hidden[0]}")
-        said = f"{names_text(hidden)} may not be described, and would stay where they are (lacks {right})"
-        raise AuthorizationFailed(said, hint=right.hint, needs=str(right))
+        said = f"{names_text(hidden)} may not be described, and would stay where they are"
+        raise Right("DESCRIBE", f"topic {hidden[0]}").lacking(said)
     everything = services.kafka.topics.describe()
     partitions = _partitions(everything.values())
     places = select_partitions(services, texts, regex=regex)[1] if texts else list(partitions)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kops.core.durations import parse_duration
-from kops.core.errors import AuthorizationFailed, KopsError, Refused, UsageProblem
+from kops.core.errors import KopsError, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import Bounds, Group, TopicPartition
 from kops.core.offsets.arithmetic import ShiftBy, Stay
@@ -106,8 +106,7 @@ def plan_internal(services: Services, names: Sequence[str]) -> Plan[Changes]:
     """
     for name, operations in services.kafka.topics.rights(names, of_cluster=True).items():
         if operations is not None and "DELETE" not in operations:
-            right = Right("DELETE", f"topic {name}")
-            raise AuthorizationFailed(f"{name} could not be deleted (lacks {right})", hint=right.hint, needs=str(right))
+            raise Right("DELETE", f"topic {name}").lacking(f"{name} could not be deleted")
     return plan_deletion(services, services.kafka.topics.describe(names) if names else {})
 
 

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from kops.core.errors import AuthorizationFailed, KopsError, OperationFailed, Unreachable
+from kops.core.errors import KopsError, OperationFailed, Unreachable
 from kops.core.rights import missing_right
 from kops.spark.driver.launch import how_jvm_ended
 
@@ -39,7 +39,7 @@ def explained(doing: str, *, hint: str = "nothing was written; --debug shows all
         reason = reason or root_cause(str(error))
         cause, _, place = reason.partition(": ")
         if right := missing_right(cause, place):
-            raise AuthorizationFailed(f"could not {doing} (lacks {right})", hint=right.hint, needs=str(right)) from error
+            raise right.lacking(f"could not {doing}") from error
         kind = Unreachable if any(words in reason for words in _UNREACHABLE) else OperationFailed
         raise kind(f"could not {doing}: {reason}", hint=hint) from error
 
