@@ -36,6 +36,7 @@ class ObservedCluster:
     log_dirs: tuple[LogDir, ...] = ()
     versions: Mapping[int, Release] = field(default_factory=dict)
     unanswering: frozenset[int] = frozenset()
+    cluster_id: str = ""
 
     @property
     def live(self) -> frozenset[int]:

@@ -295,19 +295,21 @@ class Client:
             return None
 
     def steered(self, ask: Callable[[AdminClient], Mapping[K, Future[T]]]) -> Mapping[K, Future[T]]:
-        """Send what any broker could answer; if it is not answered in time and brokers are down, send it to another one.
+        """Send what any broker could answer; while it is not answered in time and brokers are down, send it to another one.
 
-        librdkafka sends this to the controller; see :meth:`cluster`.
+        librdkafka sends this to the controller; see :meth:`cluster`. Between a look and the request the metadata may name a dead one again.
 
         :param ask: sends it; only what reads
         """
-        steered = self._steer()
-        futures = ask(self.admin)
-        return futures if steered or not self.late(futures.values()) or not self._steer() else ask(self.admin)
+        self._steer()
+        futures, patience = ask(self.admin), LATE_SECONDS
+        while patience <= self.timeout / 4 and self.late(futures.values(), patience) and self._steer():
+            futures, patience = ask(self.admin), 2 * patience
+        return futures
 
-    def late(self, futures: Iterable[Future[Any]]) -> bool:
+    def late(self, futures: Iterable[Future[Any]], seconds: float = LATE_SECONDS) -> bool:
         """Whether requests that were just sent are not answered in time: then it is looked which brokers answer."""
-        late = bool(wait(list(futures), LATE_SECONDS).not_done)
+        late = bool(wait(list(futures), seconds).not_done)
         if late:
             self.presence.doubt()
         return late

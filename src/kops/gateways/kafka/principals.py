@@ -69,7 +69,8 @@ class Principals:
 
         everything = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY)
         try:
-            return len(self._client.wait(self._client.admin.describe_acls(AclBindingFilter(*everything)), "list the ACLs"))
+            asked = self._client.steered(lambda admin: {user: admin.describe_acls(AclBindingFilter(*everything))})
+            return len(self._client.wait(asked[user], "list the ACLs"))
         except KopsError as error:
             if error.details.get("kafka_error") == _NO_AUTHORIZER:
                 return 0

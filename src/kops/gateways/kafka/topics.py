@@ -110,7 +110,9 @@ class Topics:
         authorized = {name: answer.authorized_operations for name, answer in answers.items()}
         also: set[str] = set()
         if of_cluster:
-            asked = self._client.admin.describe_cluster(include_authorized_operations=True, request_timeout=timeout)
+            asked = self._client.steered(
+                lambda admin: {"cluster": admin.describe_cluster(include_authorized_operations=True, request_timeout=timeout)}
+            )["cluster"]
             reported = {one.name for one in self._client.wait(asked, "describe the cluster").authorized_operations or ()}
             also = {"CREATE", "DELETE"} if reported.issuperset(OPERATIONS["cluster"]) else reported & {"CREATE"}
         return {name: frozenset({one.name for one in operations} | also) if operations else None for name, operations in authorized.items()}

@@ -23,7 +23,6 @@ class Health:
     :param gaps: what could not be examined, and why
     """
 
-    cluster_id: str
     observed: ObservedCluster
     trouble: PartitionTrouble
     findings: tuple[Finding, ...]
@@ -42,7 +41,7 @@ def examine(services: Services, named: Sequence[str]) -> Health:
     gaps = Gaps()
     observed = observe(services, gaps)
     findings = for_connection(in_order(cluster_findings(observed)), named)
-    return Health(services.kafka.cluster().cluster_id, observed, partition_trouble(observed), tuple(findings), gaps.errors)
+    return Health(observed, partition_trouble(observed), tuple(findings), gaps.errors)
 
 
 def as_json(health: Health, least: Severity) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def as_json(health: Health, least: Severity) -> dict[str, Any]:
     """
     trouble = health.trouble
     return {
-        "cluster_id": health.cluster_id,
+        "cluster_id": health.observed.cluster_id,
         "healthy": health.healthy(least),
         "brokers": len(health.observed.live),
         "topics": len(health.observed.topics),
@@ -77,4 +76,4 @@ def headline(health: Health, least: Severity) -> str:
     state = "healthy" if body["healthy"] else "unhealthy"
     if body["healthy"] and health.gaps:
         state = "healthy as far as could be seen"
-    return f"cluster {health.cluster_id} is {state}: {counts}"
+    return f"cluster {health.observed.cluster_id} is {state}: {counts}"

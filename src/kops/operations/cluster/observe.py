@@ -69,6 +69,7 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
         settings=_settings(services, topics, gaps),
         registered=gaps.ask("registered brokers", kafka.details.registered_brokers) or (),
         quorum=gaps.ask("quorum", kafka.details.quorum),
+        cluster_id=cluster.cluster_id,
     )
     in_service = sorted(seen.live - {broker.id for broker in seen.registered if broker.fenced})
     # Without partitions the answer is short: the directories, without their replicas.

@@ -66,6 +66,7 @@ def diagnose(
     :raises NotFound: for a plain name that is not a group, topic or connector
     :raises Unreachable: when no broker answers
     """
+    cluster_id = services.kafka.cluster().cluster_id
     gaps = Gaps()
     every = gaps.ask("connect", services.connect.connectors) if services.connection.connect_urls else None
     incident = Incident(
@@ -90,7 +91,7 @@ def diagnose(
             gaps.note("connect" if problem is gaps.errors.get("connect") else _title(check), problem)
     _note_unexamined(incident, looked)
     return Diagnosis(
-        services.kafka.cluster().cluster_id,
+        cluster_id,
         incident,
         incident.now,
         tuple(for_connection(in_order(findings), named)),

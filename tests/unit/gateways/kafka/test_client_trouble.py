@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kops.config.connection import Connection
 from kops.core.errors import NotFound, TimedOut, Unreachable
 from kops.gateways.kafka import Kafka
+from kops.gateways.kafka import client as client_module
 from kops.gateways.kafka.client import UNREACHABLE_GRACE_SECONDS, Client
 from support.mock_brokers import mock_brokers
 
@@ -76,6 +77,27 @@ def test_a_client_that_was_not_answered_is_left(ends, monkeypatch):
     with pytest.raises(TimedOut):
         client.wait(future, "describe the cluster", timeout=0)
     assert client.admin is not left
+
+
+def test_what_was_sent_to_a_dead_controller_is_sent_again(monkeypatch):
+    """Between the look and the request the metadata named another one, or the machine was slow to see it."""
+    client, answered = Client(Connection(("127.0.0.1:1",), timeout=8)), Future()
+    answered.set_result("found")
+    client.__dict__["admin"] = Silent()
+    looks, answers = [], iter([Future(), Future(), answered])
+    monkeypatch.setattr(client_module, "LATE_SECONDS", 0.01)
+    monkeypatch.setattr(client, "_steer", lambda: looks.append(1) or True)
+    assert client.steered(lambda _: {"orders": next(answers)})["orders"].result(0) == "found"
+    assert len(looks) == 3
+
+
+def test_what_is_only_slow_is_sent_once(monkeypatch):
+    client, slow = Client(Connection(("127.0.0.1:1",))), Future()
+    client.__dict__["admin"] = Silent()
+    monkeypatch.setattr(client_module, "LATE_SECONDS", 0.01)
+    monkeypatch.setattr(client, "_steer", lambda: False)
+    asked = iter([slow])
+    assert client.steered(lambda _: {"orders": next(asked)}) == {"orders": slow}
 
 
 class Silent:
