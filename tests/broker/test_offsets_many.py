@@ -128,6 +128,21 @@ def test_groups_with_members_are_left_alone_and_reported_when_a_pattern_found_th
         assert standing(cluster, world) == BEFORE
 
 
+def test_groups_with_members_that_read_something_else_are_not_in_the_way(kops, cluster, broker, world):
+    def reset(groups, *how):
+        return kops("offsets", "reset", f"{world}-{groups}", "--topic", f"{world}-two", *how, "--yes", "-o", "json")
+
+    with member(broker.bootstrap_servers, f"{world}-c", f"{world}-one"):
+        moved = reset("*", "--to-earliest").ok()
+        assert (f"{world}-c" in moved.out + moved.err, standing(cluster, world)["c"]) == (False, BEFORE["c"])
+        nothing = reset("[c]", "--to-earliest").ok()
+        assert "has members" not in nothing.out + nothing.err
+    with member(broker.bootstrap_servers, f"{world}-c", f"{world}-two"):  # what it commits next is of the topic that is reset
+        for how in (["--to-latest"], ["--to-offset", "1", "--wait-empty", "1ms"]):
+            partial = reset("*", *how)
+            assert (partial.code, [error["target"] for error in partial.json["errors"]]) == (6, [f"{world}-c"])
+
+
 def test_one_group_that_moved_since_the_plan_does_not_hold_up_the_others(kops, cluster, world, tmp_path):
     file = tmp_path / "plan.json"
     kops("offsets", "reset", f"{world}-*", "--all-topics", "--to-earliest", "--plan-out", file).ok()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.durations import parse_duration
-from kops.core.errors import GroupActive, NotFound, Refused, UsageProblem
+from kops.core.errors import GroupActive, KopsError, NotFound, Refused, UsageProblem
 from kops.core.findings import counted
 from kops.core.models import CommittedOffset, Group, TopicPartition
 from kops.core.own_names import may_match
 from kops.core.selection import is_glob, names_matching, require_patterns
 from kops.operations.groups.matching import POLL_SECONDS, WITH_OFFSETS, find_group, matching_groups, refuse_active, wait_until_empty
+from kops.operations.offsets.rules import Rule
 from kops.operations.services import Services
 
 
@@ -22,7 +23,7 @@ class ChosenGroups:
 
     :param groups: None: a group that is to be created
     :param named: those that were named in full
-    :param active: those with members, which only a pattern matched
+    :param active: those with members, which only a pattern matched and the rules concern
     :param left_out: number of matched groups whose type has no committed offsets
     """
 
@@ -40,6 +41,7 @@ class ChosenGroups:
 def choose_groups(
     services: Services,
     names: Sequence[str],
+    rules: Sequence[Rule],
     *,
     regex: bool = False,
     every: bool = False,
@@ -48,6 +50,7 @@ def choose_groups(
 ) -> ChosenGroups:
     """Resolve names and patterns to groups, and check whether they may be moved.
 
+    :param rules: what is to move: a group with members that only a pattern matched, and that they do not concern, is not in the way
     :param every: all groups of the cluster except those that kops keeps for itself
     :param new_group: groups named in full need not exist
     :param wait_milliseconds: how long to wait for their members to leave
@@ -77,13 +80,34 @@ def choose_groups(
                 refuse_active(group, can_wait=True)
             except GroupActive as problem:
                 active[name] = problem
+        aside = _not_concerned(services, active.keys() - plain, rules)
+        found = {name: group for name, group in found.items() if name not in aside}
+        active = {name: problem for name, problem in active.items() if name not in aside}
         if not active or time.monotonic() >= deadline:
             break
         services.progress.step(f"waiting for {counted(len(active), 'group')} to empty")
         time.sleep(POLL_SECONDS)
     for name in sorted(plain & active.keys()):
         raise active[name]
-    return ChosenGroups({**found, **dict.fromkeys(absent)}, plain, active, len(matched) - len(found))
+    left_out = sum(listed[name].type not in WITH_OFFSETS and name not in plain for name in matched)
+    return ChosenGroups({**found, **dict.fromkeys(absent)}, plain, active, left_out)
+
+
+def _not_concerned(services: Services, group_ids: Collection[str], rules: Sequence[Rule]) -> set[str]:
+    """Return which of some groups with members have committed nothing, and read nothing, of what is to move."""
+    if not group_ids:
+        return set()
+    groups = services.kafka.groups
+    aside = set()
+    described = groups.describe_or_errors(group_ids)
+    for name, committed in groups.committed_or_errors(group_ids).items():
+        group, own = described[name], [rule for rule in rules if rule.group in (None, name)]
+        if isinstance(committed, KopsError) or isinstance(group, KopsError) or group.state != "STABLE" or not group.members:
+            continue  # it is not known what it reads
+        uses = {*committed, *(place for member in group.members for place in member.assignment)}
+        if not any(rule.includes(place) for rule in own for place in uses):
+            aside.add(name)
+    return aside
 
 
 def ready_group(

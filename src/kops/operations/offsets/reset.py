@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from kops.core.durations import parse_duration
 from kops.core.errors import UsageProblem
+from kops.core.offsets.arithmetic import ToCurrent
 from kops.core.plan import Plan
 from kops.core.selection import is_glob
 from kops.operations.offsets.arguments import Moves
@@ -65,7 +66,13 @@ def plan_resets(services: Services, names: Sequence[str], mixes: Sequence[tuple[
             rules += [replace(rule, strategy=strategy) for rule in narrow] or [Rule(None, strategy)]
     milliseconds = None if scope.wait_empty is None else parse_duration(scope.wait_empty)
     chosen = choose_groups(
-        services, names, regex=scope.regex, every=scope.all_groups, new_group=scope.new_group, wait_milliseconds=milliseconds
+        services,
+        names,
+        [*rules, *(rule for _, narrow in histories for rule in narrow or [Rule(None, ToCurrent())])],
+        regex=scope.regex,
+        every=scope.all_groups,
+        new_group=scope.new_group,
+        wait_milliseconds=milliseconds,
     )
     idle = [name for name in chosen.groups if name not in chosen.active]
     for at, narrow in histories:
