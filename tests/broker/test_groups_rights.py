@@ -195,6 +195,30 @@ def test_a_deletion_says_which_offsets_it_could_not_see(as_user):
     assert begins not in whole.out + whole.err
 
 
+def test_what_looks_at_every_topic_says_which_it_did_not_see(as_user, tmp_path):
+    rights = [(ResourceType.BROKER, "kafka-cluster", operation) for operation in (DESCRIBE, AclOperation.DESCRIBE_CONFIGS)]
+    kops = as_user(*rights, TOPIC, (ResourceType.TOPIC, "__consumer_offsets", DESCRIBE))
+    for command in (["cluster", "health"], ["brokers", "list"], ["diagnose", "--sample", "0s"]):
+        shown = kops(*command)
+        said = shown.out + shown.err
+        assert (f"topics {HIDDEN}: " in said, f"lacks DESCRIBE on topic {HIDDEN}" in said, shown.code) == (True, True, 6), (command, said)
+    assert "healthy as far as could be seen" in kops("cluster", "health").out
+    exported = kops("cluster", "export", tmp_path / "folder")
+    said = f"topics not exported: {HIDDEN} may not be described (lacks DESCRIBE on topic {HIDDEN})"
+    assert (exported.code, said in exported.err, (tmp_path / "folder/topics.yaml").exists()) == (6, True, False), exported.err
+
+
+def test_what_is_about_every_topic_names_those_that_may_not_be_described(as_user):
+    cluster = ((ResourceType.BROKER, "kafka-cluster", DESCRIBE), (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER))
+    kops = as_user(*cluster, TOPIC, (ResourceType.TOPIC, HIDDEN, DESCRIBE))
+    refused = kops("brokers", "demote", 1, "--dry-run")
+    assert "__consumer_offsets may not be described, and would stay where they are" in refused.err
+    assert "needs DESCRIBE on topic __consumer_offsets" in refused.err
+    assert refused.code == AuthorizationFailed.exit_code
+    kops = as_user(*cluster, (ResourceType.TOPIC, "*", DESCRIBE))
+    assert "nothing has to move" in kops("brokers", "demote", 1, "--dry-run").ok().err
+
+
 def test_a_redrive_that_cannot_remember_what_it_sent(as_user):
     kops = as_user((ResourceType.TOPIC, SEEN, READ))
     refused = kops("replay", "redrive", SEEN, "--dry-run")

@@ -174,6 +174,8 @@ def make(checking, kops, home, numbers, worker, monkeypatch):
                     names.update(before=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"),
                     kops("root", "offsets", "seek", group, f"{topic}:0=1", "--yes").ok(),
                 ),
+                "turned": lambda: turned(topic),
+                "token": lambda: token(names, folder),
                 "member": lambda: there.enter_context(member(servers, group, topic, **settings)),
                 "transaction": lambda: there.enter_context(open_transaction(servers, name, topic, **settings)),
             }
@@ -188,6 +190,21 @@ def make(checking, kops, home, numbers, worker, monkeypatch):
             asked = f"{url}/connectors/{names['name']}/offsets"
             wait_for("its offsets", lambda: requests.get(asked, timeout=HANG_SECONDS).json().get("offsets"))
             file.write_text(json.dumps({**config, "config": {**config["config"], "tasks.max": "2"}}))
+
+        def turned(topic):
+            """Let replicas lead that are not the first any more."""
+            now = {place: part.replicas for place, part in placed(topic).items()}
+            assert set(kafka.replicas.reassign({place: replicas[::-1] for place, replicas in now.items()}).values()) == {None}
+            wait_for("the order", lambda: all(part.replicas == now[place][::-1] for place, part in placed(topic).items()))
+
+        def placed(topic):
+            found = kafka.topics.describe([topic])[topic]
+            return dict(zip(found.places, found.partitions, strict=True))
+
+        def token(names, file):
+            kops("root", "tokens", "create", "--owner", f"User:{USER}", "--to", file, "--yes").ok()
+            found = kops("root", "tokens", "list", f"User:{USER}", "-o", "json").ok().json
+            names.update(token=max(found, key=lambda each: each["issued_at"])["token"])
 
         def made(case):
             tag = uuid.uuid4().hex[:12]

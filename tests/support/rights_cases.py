@@ -15,7 +15,7 @@ class Case:
     :param roles: by the word that ends a right in the table, the topics that it is about; all those of the line have one
     :param brokers: how many the cluster has
     :param all_groups: whether it looks at every group
-    :param all_topics: whether it does nothing while there are topics that may not be described
+    :param all_topics: whether it looks at every topic, and names those that may not be described
     :param last: rights that only its last part needs, when others are done: it is partial then
     """
 
@@ -44,14 +44,14 @@ CASES = {
     "acls revoke": Case("User:{name} --produce {name} --yes", "acl"),
     "brokers alter": Case("1 --config log.retention.ms=10000{number} --yes"),
     "brokers config": Case("1"),
-    "brokers list": Case(""),
-    "brokers describe": Case("1"),
+    "brokers list": Case("", "topic", all_topics=True),
+    "brokers describe": Case("1", "topic", all_topics=True),
     "brokers log-dirs": Case("1"),
     "client-metrics list": Case(""),
     "client-metrics set": Case("{name} --metrics * --interval 10s --yes"),
     "client-metrics delete": Case("{name} --yes", "client-metrics"),
     "cluster api-versions": Case(""),
-    "cluster brokers": Case(""),
+    "cluster brokers": Case("", "topic", all_topics=True),
     "cluster describe": Case(""),
     "cluster features list": Case(""),
     "cluster quorum show": Case(""),
@@ -99,18 +99,19 @@ CASES = {
     "connect offsets show": Case("{name}", "topic connector"),
     "connect offsets alter": Case("{name} {topic}:0=0 --yes", "topic connector"),
     "connect offsets reset": Case("{name} --yes --confirm {name}", "topic connector"),
-    "cluster export": Case("{folder}/{name}", "topic group setting", all_groups=True),
+    "cluster export": Case("{folder}/{name}", "topic group setting", all_groups=True, all_topics=True),
     "cluster diff": Case("{folder}/{name}", "folder"),
     "cluster apply": Case("{folder}/{name} --yes", "folder"),
     "cluster features downgrade": Case("group.version=0 --yes", "features"),
     "cluster features upgrade": Case("group.version=1 --yes", "no-features"),
-    "cluster health": Case("", "topic"),
+    "cluster health": Case("", "topic", all_topics=True),
     "context test": Case(""),
     "brokers demote": Case("1 --yes", "leaders", brokers=3, all_topics=True),
     "brokers drain": Case("3 --yes", "leaders", brokers=3, all_topics=True),
     "brokers move-replicas": Case("1 {topic} --to {directory} --yes", "topic directory"),
     "topics apply": Case("{folder}/{name}.yaml --yes", "file"),
     "topics diff": Case("{folder}/{name}.yaml", "file"),
+    "topics elect-leaders": Case("{topic} --yes", "leaders turned", brokers=3),
     "topics reassign": Case("{topic} --replication-factor 2 --yes", "topic", brokers=3),
     "topics list --long": Case("", "topic"),
     "groups lag --within": Case("1h {group} -o json", "topic group"),
@@ -131,6 +132,8 @@ CASES = {
     "transactions describe": Case("{name}", "topic transaction"),
     "transactions abort": Case("--transactional-id {name} --confirm {name}", "topic transaction"),
     "tokens list": Case("", "token"),
+    "tokens renew": Case("{token} --yes", "token"),
+    "tokens expire": Case("{token} --in 1h --yes", "token"),
     "tokens create": Case("--to {folder}/{new} --yes"),
     "tokens create --owner": Case("User:{name} --to {folder}/{new} --yes"),
     "users alter": Case("{name} --password-file {folder}/password --confirm {name}", "user"),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthorizationFailed, KopsError
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError
 from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
@@ -151,17 +151,26 @@ class Kafka:
         """
         return self._cluster
 
-    def hidden_topics(self) -> tuple[list[str], KopsError | None]:
+    def hidden_topics(self, elsewhere: Iterable[int] = (), *, internal: bool = False) -> tuple[list[str], KopsError | None]:
         """Return the topics in log directories that may not be described, and why these may not be all.
 
         Metadata and committed offsets leave such topics out without an error; log directories, which need DESCRIBE on the cluster, do not.
+
+        :param elsewhere: brokers on which there may be others even if they are out of service
+        :param internal: look for internal topics too, in which nobody commits
         """
-        answers = self.log_dirs.describe_or_errors(broker.id for broker in self.cluster().brokers)
+        if not self.acls.are_enforced():
+            return [], None
+        in_service = {broker.id for broker in self.cluster().brokers}
+        answers = self.log_dirs.describe_or_errors(in_service)
+        problems = [answer for answer in answers.values() if isinstance(answer, KopsError)]
+        problems += [BrokerDown(f"broker {broker} is not in service") for broker in sorted({*elsewhere} - in_service)]
         known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
-        there = {replica.partition.topic for one in known for replica in one.replicas if not replica.partition.topic.startswith("__")}
-        problems = self.topics.problems(sorted(there.difference(self.topics.names())))
-        hidden = [topic for topic, problem in problems.items() if isinstance(problem, AuthorizationFailed)]
-        return hidden, next((answer for answer in answers.values() if isinstance(answer, KopsError)), None)
+        there = {replica.partition.topic for one in known for replica in one.replicas}
+        missing = {topic for topic in there.difference(self.topics.names()) if internal or not topic.startswith("__")}
+        lacking = self.topics.problems(sorted(missing))
+        hidden = [topic for topic, problem in lacking.items() if isinstance(problem, AuthorizationFailed)]
+        return hidden, problems[0] if problems else None
 
     @cached_property
     def _cluster(self) -> Cluster:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kops.core.acls.models import ALL, ALLOW, DENY, LITERAL, MATCH, PREFIXED, Acl, Filter
-from kops.core.errors import KopsError
+from kops.core.errors import KopsError, SecurityDisabled
 from kops.gateways.kafka.admin import Wire, answer_of
 from kops.gateways.kafka.client import Client
 from kops.gateways.kafka.translate import translate_kafka_python
@@ -62,6 +62,16 @@ class Acls:
             for one in place["acls"]
         )
         return sorted(acl for acl in found if filters.accepts(acl))
+
+    def are_enforced(self) -> bool:
+        """Whether the brokers have an authorizer; True if that is not known."""
+        try:
+            self.matching(Filter(type="topic", name="kops"))
+        except SecurityDisabled:
+            return False
+        except KopsError:
+            return True
+        return True
 
     def create(self, acls: Sequence[Acl]) -> dict[Acl, KopsError]:
         """Create ACLs; return the errors. Needs ALTER on the cluster."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Credentials = dict[str, int]
 """Iterations by the name of the mechanism, such as ``SCRAM-SHA-512``."""
 _DESCRIBE, _ALTER_QUOTAS = "describe the SCRAM credentials", "alter the client quotas"
-_NO_SUCH_USER, _NO_AUTHORIZER = "RESOURCE_NOT_FOUND", "SECURITY_DISABLED"
+_NO_SUCH_USER = "RESOURCE_NOT_FOUND"
 
 
 class Principals:
@@ -62,19 +62,6 @@ class Principals:
     def _alter(self, user: str, alteration: Any) -> None:
         asked = self._client.admin.alter_user_scram_credentials([alteration])[user]
         self._client.wait(asked, f"alter the SCRAM credentials of {user}")
-
-    def acls_of(self, user: str) -> int:
-        """Return how many ACLs name a user; 0 without an authorizer."""
-        from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
-
-        everything = (ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY)
-        try:
-            asked = self._client.steered(lambda admin: {user: admin.describe_acls(AclBindingFilter(*everything))})
-            return len(self._client.wait(asked[user], "list the ACLs"))
-        except KopsError as error:
-            if error.details.get("kafka_error") == _NO_AUTHORIZER:
-                return 0
-            raise
 
     def alter_quotas(self, changes: Sequence[tuple[Mapping[str, str], Mapping[str, float | None]]]) -> list[KopsError | None]:
         """Set and remove quotas in one request; return the error of each entity.

@@ -10,6 +10,7 @@ from kops.core.findings import counted
 from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.operations.protocol.mutation import FinalMutation
 from kops.operations.protocol.settling import settled
+from kops.operations.replicas.plan import unseen_topics
 from kops.operations.services import Services
 
 OPERATION = "brokers.unregister"
@@ -28,6 +29,7 @@ def plan_unregister(services: Services, broker: int) -> Plan:
         known = ", ".join(str(one) for one in registered)
         raise NotFound(f"no broker {broker} is registered", hint=f"registered: {known}")
     _refuse_in_use(services, broker)
+    unseen = unseen_topics(services, [broker], "may have replicas there")
     found = registered[broker]
     return Plan(
         operation=OPERATION,
@@ -38,6 +40,7 @@ def plan_unregister(services: Services, broker: int) -> Plan:
         severity=Severity.SEVERE,
         confirm=str(broker),
         arguments={"broker": broker},
+        warnings=tuple(unseen),
         notes=("a broker of this id that is started registers itself again",),
     )
 

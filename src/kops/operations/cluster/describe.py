@@ -9,7 +9,7 @@ from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, Reg
 from kops.core.errors import KopsError
 from kops.core.models import Cluster, Topic
 from kops.core.times import time_text
-from kops.operations.cluster.observe import Gaps, log_dirs, releases
+from kops.operations.cluster.observe import Gaps, log_dirs, note_unseen_topics, releases
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -116,6 +116,7 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     cluster = services.kafka.cluster()
     registered = known_brokers(cluster, gaps.ask("registered brokers", services.kafka.details.registered_brokers) or ())
     topics = services.kafka.topics.describe()
+    note_unseen_topics(services, gaps)
     in_service = [broker.id for broker in registered if not broker.fenced]
     disks = log_dirs(services, in_service, gaps)
     down = services.kafka.down()

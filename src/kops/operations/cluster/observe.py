@@ -11,10 +11,12 @@ from kops.core.cluster.observed import ObservedCluster, is_under_replicated
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, Unreachable
 from kops.core.findings import names_text
 from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.rights import Right
 from kops.operations.services import Services
 
 T = TypeVar("T")
 
+_UNSEEN = "whether topics may not be described"
 _NOT_OFFERED = "UNSUPPORTED_VERSION"
 """Older clusters and those of other vendors do not support every request: they have nothing to report, which is not a gap."""
 
@@ -63,6 +65,8 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     kafka = services.kafka
     cluster = kafka.cluster()
     topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
+    if names is None:
+        note_unseen_topics(services, gaps)
     seen = ObservedCluster(
         topics,
         cluster.brokers,
@@ -79,6 +83,15 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
     return _with_details(services, seen, gaps)
+
+
+def note_unseen_topics(services: Services, gaps: Gaps) -> None:
+    """Record the topics that may not be described, which brokers leave out without an error, or why these are not known."""
+    hidden, unknown = gaps.ask(_UNSEEN, lambda: services.kafka.hidden_topics(internal=True)) or ([], None)
+    if hidden:
+        gaps.note(f"topics {names_text(hidden)}", Right("DESCRIBE", f"topic {hidden[0]}").lacking("they may not be described"))
+    elif unknown is not None:
+        gaps.note(_UNSEEN, unknown)
 
 
 def _existing(services: Services, names: Sequence[str], gaps: Gaps) -> tuple[Topic, ...]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kops.config.yaml_files import placed_documents
-from kops.core.findings import counted
+from kops.core.findings import counted, names_text
 from kops.core.plan import Plan
+from kops.core.rights import Right, reason
 from kops.core.settings import own_settings
 from kops.core.topics.changes import Changes
 from kops.core.topics.declaration import Remedy, parse_declaration
@@ -20,16 +21,25 @@ from kops.operations.topics.requests import plan_deletion
 
 
 def export(services: Services) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return the topics as documents of ``kops topics apply``, without those of the brokers and of Kafka Streams."""
+    """Return the topics as documents of ``kops topics apply``, without those of the brokers and of Kafka Streams.
+
+    :raises AuthorizationFailed: while some may not be described: those that a file lacks are deleted by ``--prune``
+    """
+    hidden, unknown = services.kafka.hidden_topics()
+    if hidden:
+        raise Right("DESCRIBE", f"topic {hidden[0]}").lacking(f"{names_text(hidden)} may not be described")
     topics = {name: topic for name, topic in services.kafka.topics.describe().items() if not topic.internal}
     left = [name for name in topics if name.endswith(STREAMS_SUFFIXES)]
+    notes = [f"{counted(len(left), 'topic')} of Kafka Streams left out: applications create them"] if left else []
+    if unknown is not None:
+        notes.append(f"whether topics are missing that may not be described is not known: {reason(unknown)}")
     settings = services.kafka.topics.settings(topics, missing_ok=True)
     documents = [
         {"name": name, "partitions": len(topic.partitions), "replication_factor": topic.replication_factor, **_config(settings[name])}
         for name, topic in sorted(topics.items())
         if name not in left and name in settings
     ]
-    return documents, (f"{counted(len(left), 'topic')} of Kafka Streams left out: applications create them",) if left else ()
+    return documents, tuple(notes)
 
 
 def _config(settings: Any) -> dict[str, dict[str, str]]:

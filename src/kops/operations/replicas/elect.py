@@ -12,6 +12,7 @@ from kops.core.plan import Item, ItemResult, Plan, Severity, Status
 from kops.core.replicas.reassignment import place_of
 from kops.operations.protocol.mutation import FinalMutation, compare_guard, failed
 from kops.operations.protocol.settling import settled
+from kops.operations.replicas.plan import unseen_topics
 from kops.operations.services import Services
 from kops.operations.topics.listing import select_partitions
 
@@ -25,6 +26,7 @@ def plan_elect(services: Services, texts: Sequence[str], *, regex: bool = False,
     :param texts: topics or globs, each with or without partitions; empty: every partition
     :param unclean: of partitions without a leader, let a replica lead that is up, with the loss of what it has not copied
     """
+    unseen = [] if texts else unseen_topics(services, (), "would keep the leaders that they have")
     everything = services.kafka.topics.describe() if not texts else select_partitions(services, texts, regex=regex)[0]
     chosen = set(select_partitions(services, texts, regex=regex)[1]) if texts else None
     partitions = {place: one for place, one in _partitions(everything.values()) if chosen is None or place in chosen}
@@ -41,7 +43,7 @@ def plan_elect(services: Services, texts: Sequence[str], *, regex: bool = False,
         confirm="" if not (unclean and items) else topics[0] if len(topics) == 1 else f"{len(topics)} topics",
         guard={item.target: item.before for item in items},
         arguments={"unclean": unclean},
-        warnings=tuple(warnings),
+        warnings=(*warnings, *unseen),
     )
 
 

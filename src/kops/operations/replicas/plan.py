@@ -13,7 +13,7 @@ from kops.core.plan import Item, Plan
 from kops.core.replicas.planner import Aim, Replicas, plan_replicas
 from kops.core.replicas.reassignment import DEFAULT_BATCH, Moving, Reassignment, Throttle, placement_of
 from kops.core.replicas.space import Moves, Share, crowded, replica_size, require_room, shares_of
-from kops.core.rights import Right
+from kops.core.rights import Right, reason
 from kops.core.sizes import size_text
 from kops.core.topics.settings import MIN_IN_SYNC
 from kops.operations.replicas import throttle
@@ -56,9 +56,7 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
     """
     if not any((request.factor, request.to_brokers, request.off_brokers, request.balance, request.last)):
         raise UsageProblem("nothing to change is named", hint="--replication-factor N, --to-brokers 1,2,3, --off-broker 4 or --balance")
-    if not texts and (hidden := services.kafka.hidden_topics()[0]):
-        said = f"{names_text(hidden)} may not be described, and would stay where they are"
-        raise Right("DESCRIBE", f"topic {hidden[0]}").lacking(said)
+    unseen = [] if texts else unseen_topics(services, request.off_brokers, "would stay where they are")
     everything = services.kafka.topics.describe()
     partitions = _partitions(everything.values())
     places = select_partitions(services, texts, regex=regex)[1] if texts else list(partitions)
@@ -83,6 +81,7 @@ def plan_reassign(services: Services, texts: Sequence[str], request: Request, *,
     )
     moves = {place: (chosen[place], replicas) for place, replicas in new.items()}
     _refuse_leaderless(moves, partitions)
+    warnings += unseen
     if request.factor:
         warnings += _too_few(services, {place.topic for place in places}, request.factor)
     limit = throttle.prepared(services, moves, request.rate) if request.rate and any(set(b) - set(a) for a, b in moves.values()) else None
@@ -162,6 +161,21 @@ def disks_of(services: Services, places: Iterable[TopicPartition]) -> tuple[dict
         else:
             found[broker] = answer
     return found, warnings
+
+
+def unseen_topics(services: Services, brokers: Iterable[int], what: str) -> list[str]:
+    """Refuse what is about every topic while some may not be described; return a warning where it is not known whether there are some.
+
+    :param brokers: those that it is about, which may be out of service
+    :param what: what becomes of topics that are not seen
+    :raises AuthorizationFailed: naming them
+    """
+    hidden, unknown = services.kafka.hidden_topics(brokers, internal=True)
+    if hidden:
+        raise Right("DESCRIBE", f"topic {hidden[0]}").lacking(f"{names_text(hidden)} may not be described, and {what}")
+    if unknown is None:
+        return []
+    return [f"topics that may not be described {what}, and whether there are such topics is not known: {reason(unknown)}"]
 
 
 def _aim(services: Services, request: Request, chosen: Mapping[TopicPartition, Replicas]) -> Aim:
