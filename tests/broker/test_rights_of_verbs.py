@@ -192,7 +192,7 @@ def make(checking, kops, home, numbers, worker, monkeypatch):
             file.write_text(json.dumps({**config, "config": {**config["config"], "tasks.max": "2"}}))
 
         def turned(topic):
-            """Let replicas lead that are not the first any more."""
+            """Let replicas lead that are no longer the first."""
             now = {place: part.replicas for place, part in placed(topic).items()}
             assert set(kafka.replicas.reassign({place: replicas[::-1] for place, replicas in now.items()}).values()) == {None}
             wait_for("the order", lambda: all(part.replicas == now[place][::-1] for place, part in placed(topic).items()))
