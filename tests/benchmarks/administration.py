@@ -1,4 +1,4 @@
-"""Who may do what, and how much: kops beside Apache's tools on the same secured broker, in one run.
+"""Who may do what, and how much: kops beside Apache's tools, and kcl where it is on the PATH, on the same secured broker, in one run.
 
     python tests/benchmarks/administration.py [--acls 10000] [--quotas 2000] [--runs 3]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -40,36 +41,43 @@ class Task(NamedTuple):
 
     :param kops: the verb and its arguments
     :param apache: the class of Apache's tool and its arguments; empty: it cannot do this
+    :param kcl: its words; empty: it cannot do this, or does less
     :param lines: how many lines kops prints at least, as a check that it did it
     """
 
     kops: str
     apache: str = ""
     lines: int = 0
+    kcl: str = ""
 
 
 def tasks(acls: int, quotas: int) -> list[Task]:
     few = "User:user-007"
     return [
-        Task("acls list", "AclCommand --list", acls),
-        Task("acls list -o json", "", acls),
+        Task("acls list", "AclCommand --list", acls, kcl="acl list"),
+        Task("acls list -o json", "", acls, kcl="acl list --format json"),
         Task("acls export", "", acls),
         Task(f"acls explain {few} READ topic:topic-00007 --super-user admin"),
         Task("acls audit"),
-        Task("quotas list", "ConfigCommand --describe --entity-type users", quotas),
+        Task("quotas list", "ConfigCommand --describe --entity-type users", quotas, kcl="quota describe --any user"),
         Task("quotas explain --user user-007 --client-id any"),
-        Task(f"acls list {few}", f"AclCommand --list --principal {few}", acls // PRINCIPALS),
-        Task("users list", "ConfigCommand --describe --entity-type users --entity-name kops", 1),
-        Task("topics list", "TopicCommand --list"),
-        Task("groups list", "GroupsCommand --list"),
-        Task("transactions list", "TransactionsCommand list"),
-        Task("topics reassignments", "reassign.ReassignPartitionsCommand --list"),
-        Task("brokers config 1 --all", "ConfigCommand --describe --entity-type brokers --entity-name 1 --all", 100),
-        Task("brokers log-dirs", "LogDirsCommand --describe"),
-        Task("cluster features list", "FeatureCommand describe", 1),
-        Task("cluster quorum show", "MetadataQuorumCommand describe --status", 1),
-        Task("cluster api-versions", "BrokerApiVersionsCommand", 50),
-        Task("client-metrics list", "ClientMetricsCommand --list"),
+        Task(f"acls list {few}", f"AclCommand --list --principal {few}", acls // PRINCIPALS, kcl=f"acl list --principal {few}"),
+        Task("users list", "ConfigCommand --describe --entity-type users --entity-name kops", 1, kcl="user list --user kops"),
+        Task("topics list", "TopicCommand --list", kcl="topic list"),
+        Task("groups list", "GroupsCommand --list", kcl="group list"),
+        Task("transactions list", "TransactionsCommand list", kcl="txn list"),
+        Task("topics reassignments", "reassign.ReassignPartitionsCommand --list", kcl="reassign list"),
+        Task(
+            "brokers config 1 --all",
+            "ConfigCommand --describe --entity-type brokers --entity-name 1 --all",
+            100,
+            kcl="config describe 1 -tb",
+        ),
+        Task("brokers log-dirs", "LogDirsCommand --describe", kcl="logdirs describe"),
+        Task("cluster features list", "FeatureCommand describe", 1, kcl="cluster features describe"),
+        Task("cluster quorum show", "MetadataQuorumCommand describe --status", 1, kcl="cluster describe-quorum"),
+        Task("cluster api-versions", "BrokerApiVersionsCommand", 50, kcl="misc api-versions"),
+        Task("client-metrics list", "ClientMetricsCommand --list", kcl="client-metrics list"),
     ]
 
 
@@ -86,6 +94,7 @@ def main() -> int:
         with sandboxed(folder, security=ACL) as sandbox:
             fill(sandbox, options.acls, options.quotas)
             (folder / "config.toml").write_text(context_text(sandbox))
+            (folder / "kcl.toml").write_text(kcl_text(sandbox))
             print(f"{options.acls:,} ACLs, {options.quotas:,} quotas; medians of {options.runs}", flush=True)
             for task in tasks(options.acls, options.quotas):
                 compare(task, sandbox, folder, options.runs)
@@ -105,20 +114,24 @@ def compare(task: Task, sandbox: Sandbox, folder: Path, runs: int) -> None:
         settings,
         *arguments,
     ]
-    of_kops, of_apache = [], []
+    kcl = [shutil.which("kcl"), "--config-path", str(folder / "kcl.toml"), *task.kcl.split()]
+    of_kops, of_apache, of_kcl = [], [], []
     for _ in range(runs):
         of_kops.append(measured(kops, folder / "kops.txt", codes=(0, 1)))  # 1: findings
         if task.apache:
             of_apache.append(measured(apache, folder / "apache.txt"))
+        if task.kcl and kcl[0]:
+            of_kcl.append(measured(kcl, folder / "kcl.txt"))
     printed = (folder / "kops.txt").read_text()
     assert not printed.startswith("Usage:"), f"{task.kops} is not a verb"
     assert (lines := printed.count("\n")) >= task.lines, f"{task.kops}: {lines} lines"
     mine = median(of_kops)
     text = f"  {task.kops[:44]:44} {mine.seconds:6.2f} s  CPU {mine.cpu_seconds:6.2f} s  {mine.megabytes:4} MB"
-    if of_apache:
-        other = median(of_apache)
-        text += f"   Apache {other.seconds:6.2f} s  CPU {other.cpu_seconds:6.2f} s"
-        text += f"  {other.seconds / mine.seconds:5.1f} and {other.cpu_seconds / mine.cpu_seconds:5.1f} times kops"
+    for name, runs_of_it in (("Apache", of_apache), ("kcl", of_kcl)):
+        if runs_of_it:
+            other = median(runs_of_it)
+            text += f"   {name} {other.seconds:6.2f} s  CPU {other.cpu_seconds:6.2f} s"
+            text += f"  {other.seconds / mine.seconds:5.1f} and {other.cpu_seconds / mine.cpu_seconds:5.1f} times kops"
     print(text, flush=True)
 
 
@@ -132,6 +145,15 @@ def context_text(sandbox: Sandbox) -> str:
     """Return a configuration file with this sandbox as the current context."""
     lines = [f"{key} = {value!r}" for key, value in sandbox.context().items()]
     return "\n".join(['current = "benchmark"', "[contexts.benchmark]", *lines, ""])
+
+
+def kcl_text(sandbox: Sandbox) -> str:
+    """Return the same as a configuration file of kcl."""
+    connection = sandbox.connection()
+    password = connection.password.reveal() if connection.password else ""
+    sasl = {"method": "scram-sha-512", "user": connection.username, "pass": password}
+    lines = [f"seed_brokers = {list(connection.bootstrap_servers)!r}", "[tls]", f"ca_cert_path = {str(connection.ca_file)!r}", "[sasl]"]
+    return "\n".join([*lines, *(f"{key} = {value!r}" for key, value in sasl.items()), ""])
 
 
 def fill(sandbox: Sandbox, acls: int, quotas: int) -> None:

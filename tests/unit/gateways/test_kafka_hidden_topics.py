@@ -49,6 +49,13 @@ def test_with_an_authorizer_what_was_not_looked_at_is_named(kafka, monkeypatch, 
     assert kafka.hidden_topics([3])[1].details == LACKS
 
 
+def test_a_client_that_cannot_ask_says_why():
+    kafka = Kafka(Connection(("127.0.0.1:1",), keystore_file="key.p12"))
+    kafka.__dict__["_cluster"] = Cluster("abc", 1, (Broker(1, "a", 1, None),))
+    hidden, unknown = kafka.hidden_topics()
+    assert (hidden, "PKCS12" in unknown.message) == ([], True)
+
+
 def test_without_one_nothing_is_hidden(kafka, monkeypatch):
     answering(kafka, monkeypatch, SecurityDisabled("no authorizer is configured"))
     kafka.log_dirs.answers.update({1: (), 2: BrokerDown("broker 2 at b:2 refuses connections")})

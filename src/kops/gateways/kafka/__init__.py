@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, answer_or_error
 from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
@@ -162,7 +162,9 @@ class Kafka:
         if not self.acls.are_enforced():
             return [], None
         in_service = {broker.id for broker in self.cluster().brokers}
-        answers = self.log_dirs.describe_or_errors(in_service)
+        answers = answer_or_error(lambda: self.log_dirs.describe_or_errors(in_service))
+        if isinstance(answers, KopsError):
+            return [], answers
         problems = [answer for answer in answers.values() if isinstance(answer, KopsError)]
         problems += [BrokerDown(f"broker {broker} is not in service") for broker in sorted({*elsewhere} - in_service)]
         known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
