@@ -153,7 +153,7 @@ def test_offsets_and_records_of_the_broker_that_is_left(kops, wounded, third):
 @pytest.mark.parametrize("command", ["diagnose --sample 0s", "cluster health", "cluster describe"])
 def test_what_looks_at_everything_says_what_is_missing(kops, wounded, command):
     shown = kops(*command.split())
-    assert shown.code in (1, 6), shown.err
+    assert shown.code in (1, 6), f"exit code {shown.code}: {shown.err}"
     assert names_the_dead(wounded, shown.out + shown.err)
     assert "no broker answers" not in shown.out + shown.err
 
