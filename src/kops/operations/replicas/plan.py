@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kops.core.cluster.models import LogDir, sizes_by_replica
-from kops.core.errors import KopsError, Refused, UsageProblem
+from kops.core.errors import KopsError, Refused, UsageProblem, answer_or_error
 from kops.core.findings import counted, names_text
 from kops.core.models import Partition, Topic, TopicPartition
 from kops.core.plan import Item, Plan
@@ -185,7 +185,9 @@ def _aim(services: Services, request: Request, chosen: Mapping[TopicPartition, R
         raise UsageProblem(f"no broker {missing[0]} is in service", hint=hint)
     holders = {broker for replicas in chosen.values() for broker in replicas}
     if missing := sorted({*request.off_brokers, *request.last} - in_service - holders):
-        raise UsageProblem(f"there is no broker {missing[0]}", hint=hint)
+        registered = answer_or_error(services.kafka.details.registered_brokers)  # before Kafka 4.0 without those that are down
+        if isinstance(registered, KopsError) or missing[0] not in {one.id for one in registered}:
+            raise UsageProblem(f"no broker {missing[0]} is in service, and no partition has a replica there", hint=hint)
     allowed = frozenset(request.to_brokers or in_service) - frozenset(request.off_brokers)
     if request.last and not (request.to_brokers or request.off_brokers):
         allowed |= holders  # only the order of replicas changes
