@@ -54,14 +54,14 @@ class Task(NamedTuple):
 def tasks(acls: int, quotas: int) -> list[Task]:
     few = "User:user-007"
     return [
-        Task("acls list", "AclCommand --list", acls, kcl="acl list"),
-        Task("acls list -o json", "", acls, kcl="acl list --format json"),
+        Task("acls list", "AclCommand --list", acls, kcl="acl list --type any"),
+        Task("acls list -o json", "", acls, kcl="acl list --type any --format json"),
         Task("acls export", "", acls),
         Task(f"acls explain {few} READ topic:topic-00007 --super-user admin"),
         Task("acls audit"),
         Task("quotas list", "ConfigCommand --describe --entity-type users", quotas, kcl="quota describe --any user"),
         Task("quotas explain --user user-007 --client-id any"),
-        Task(f"acls list {few}", f"AclCommand --list --principal {few}", acls // PRINCIPALS, kcl=f"acl list --principal {few}"),
+        Task(f"acls list {few}", f"AclCommand --list --principal {few}", acls // PRINCIPALS, kcl=f"acl list --type any --principal {few}"),
         Task("users list", "ConfigCommand --describe --entity-type users --entity-name kops", 1, kcl="user list --user kops"),
         Task("topics list", "TopicCommand --list", kcl="topic list"),
         Task("groups list", "GroupsCommand --list", kcl="group list"),
