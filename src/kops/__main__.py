@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import gc
 
+COLLECTED = (200_000, 50, 100)
+"""Garbage is collected rarely: what a command imports and reads lives until its end, and none of it is part of a cycle.
+
+Of 0.53 s of CPU time of ``kops groups list`` collections would take 0.02 s; of 4.4 s to reset 300 groups in 1,000 partitions each, 0.7 s.
+"""
+
 
 def main() -> int:
     gc.disable()
     from kops.cli.frame.main import main as run
 
     gc.freeze()
+    gc.set_threshold(*COLLECTED)
     gc.enable()
     try:
         return run()
