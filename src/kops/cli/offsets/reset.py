@@ -95,7 +95,7 @@ def reset(
     An offset outside the log becomes the nearest inside it; a time after the last record means the log end.
 
     GROUPs and topics may be globs. A pattern matches only topics that a group has committed. Groups with members that match a pattern are
-    skipped and reported (exit code 6).
+    skipped and reported (exit code 6), unless they read nothing of what is reset.
 
     Each strategy applies to the --topic options before it, a single one to all: `--topic a --to-earliest --topic b --to @-1h`.
     A file of positions is a YAML or JSON list of group (optional), topic, partitions (optional) and position.
