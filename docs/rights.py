@@ -39,10 +39,10 @@ verb sees less.
 `ALTER`, `DELETE`, `READ` and `WRITE` include `DESCRIBE`; `ALTER_CONFIGS` includes `DESCRIBE_CONFIGS`. Rights on topics and groups are
 those on the named ones. Verbs that look at every group, such as `topics delete` at those that read the topic, need it on all groups, and
 say which they could not ask. Those that look at every topic, such as `cluster health` and `brokers list`, name the topics that may not be
-described, which only log directories show; `brokers drain`, `demote` and `unregister` are refused until they may be. Brokers leave out what a group has committed in topics that may not be described: `groups delete` names such
-topics, or says that it cannot know them, since undo does not restore what it did not see; `offsets export` and `state snapshot` hold less
-then. `state repartition` and `state restore` commit offsets last: where
-`READ` for that is missing they end as partial, and `journal finish` completes them.
+described, which only log directories show; `brokers drain`, `demote` and `unregister` are refused until they may be. Brokers leave out what
+a group has committed in topics that may not be described: `groups delete` names such topics, or says that it cannot know them, since undo
+does not restore what it did not see; `offsets export` and `state snapshot` hold less then. `state repartition` and `state restore` commit
+offsets last: where `READ` for that is missing they end as partial, and `journal finish` completes them.
 `CREATE` and `DELETE` of a topic may be those of the cluster.
 
 A verb with an option has a row of its own where the option makes it ask for more, or less: `kops acls grant --kops "topics list --long"`.
