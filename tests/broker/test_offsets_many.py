@@ -1,5 +1,6 @@
 """Many groups moved by one plan on the real broker: patterns, mixes, files; what is left alone, refused, and undone."""
 
+import contextlib
 import json
 from concurrent.futures import Future
 from dataclasses import replace
@@ -141,6 +142,15 @@ def test_groups_with_members_that_read_something_else_are_not_in_the_way(kops, c
         for how in (["--to-latest"], ["--to-offset", "1", "--wait-empty", "1ms"]):
             partial = reset("*", *how)
             assert (partial.code, [error["target"] for error in partial.json["errors"]]) == (6, [f"{world}-c"])
+
+
+def test_of_a_member_without_an_assignment_it_is_not_known_what_it_reads(kops, broker, world):
+    """An assignment that cannot be decoded looks as empty as that of one member more than there are partitions."""
+    with contextlib.ExitStack() as members:
+        for _ in range(3):
+            members.enter_context(member(broker.bootstrap_servers, f"{world}-c", f"{world}-one"))
+        partial = kops("offsets", "reset", f"{world}-*", "--topic", f"{world}-two", "--to-latest", "--yes", "-o", "json")
+    assert (partial.code, [error["target"] for error in partial.json["errors"]]) == (6, [f"{world}-c"])
 
 
 def test_one_group_that_moved_since_the_plan_does_not_hold_up_the_others(kops, cluster, world, tmp_path):

@@ -220,6 +220,11 @@ class Group:
     coordinator: Broker | None = None
     members: tuple[Member, ...] = ()
 
+    @property
+    def assigned(self) -> set[TopicPartition]:
+        """The partitions that its members read, as far as their assignments can be decoded."""
+        return {partition for member in self.members for partition in member.assignment}
+
 
 @dataclass(frozen=True)
 class NewRecord:

@@ -231,7 +231,7 @@ def lag(
         offsets[name] = committed
         for topic, found_offsets in committed.offsets.items():
             seen[topic].update(found_offsets)
-    assigned = {partition for name in offsets for member in groups[name].members for partition in member.assignment}
+    assigned = {partition for name in offsets for partition in groups[name].assigned}
     bounds = services.kafka.offsets.bounds_or_errors(
         assigned.union(TopicPartition(topic, partition) for topic, partitions in seen.items() for partition in partitions)
     )

@@ -80,16 +80,15 @@ def choose_groups(
                 refuse_active(group, can_wait=True)
             except GroupActive as problem:
                 active[name] = problem
-        aside = _not_concerned(services, active.keys() - plain, rules)
-        found = {name: group for name, group in found.items() if name not in aside}
-        active = {name: problem for name, problem in active.items() if name not in aside}
+        left_out = len(matched) - len(found)
+        for name in _not_concerned(services, active.keys() - plain, rules):
+            del found[name], active[name]
         if not active or time.monotonic() >= deadline:
             break
         services.progress.step(f"waiting for {counted(len(active), 'group')} to empty")
         time.sleep(POLL_SECONDS)
     for name in sorted(plain & active.keys()):
         raise active[name]
-    left_out = sum(listed[name].type not in WITH_OFFSETS and name not in plain for name in matched)
     return ChosenGroups({**found, **dict.fromkeys(absent)}, plain, active, left_out)
 
 
@@ -101,11 +100,13 @@ def _not_concerned(services: Services, group_ids: Collection[str], rules: Sequen
     aside = set()
     described = groups.describe_or_errors(group_ids)
     for name, committed in groups.committed_or_errors(group_ids).items():
-        group, own = described[name], [rule for rule in rules if rule.group in (None, name)]
-        if isinstance(committed, KopsError) or isinstance(group, KopsError) or group.state != "STABLE" or not group.members:
-            continue  # it is not known what it reads
-        uses = {*committed, *(place for member in group.members for place in member.assignment)}
-        if not any(rule.includes(place) for rule in own for place in uses):
+        group = described[name]
+        if isinstance(committed, KopsError) or isinstance(group, KopsError) or group.state != "STABLE":
+            continue
+        if not group.members or not all(member.assignment for member in group.members):
+            continue  # what a member reads is not known if its assignment cannot be decoded
+        own = [rule for rule in rules if rule.group in (None, name)]
+        if not any(rule.includes(place) for rule in own for place in {*committed, *group.assigned}):
             aside.add(name)
     return aside
 

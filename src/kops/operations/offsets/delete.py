@@ -67,7 +67,7 @@ class Delete(Move):
 
 def _refuse_read(group: Group, topics: Collection[str]) -> None:
     """Refuse topics that a member is known to read; for members whose assignment is not known, the broker decides."""
-    read = sorted({one.topic for member in group.members for one in member.assignment} & set(topics))
+    read = sorted({partition.topic for partition in group.assigned} & set(topics))
     if read:
         raise GroupActive(
             f"a member of group {group.group_id} reads {', '.join(read)}",

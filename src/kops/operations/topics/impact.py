@@ -68,7 +68,7 @@ def readers_of(services: Services, topics: Collection[str]) -> Readers:
             _note(committed, group_id, (partition.topic for partition in found))
     for group_id, group in members.items():
         if not isinstance(group, KopsError):
-            _note(active, group_id, (partition.topic for member in group.members for partition in member.assignment))
+            _note(active, group_id, (partition.topic for partition in group.assigned))
     return Readers(committed, active, tuple(group.group_id for group in listed), errors[0].message if errors else "")
 
 
