@@ -187,6 +187,8 @@ def test_a_broker_is_demoted_drained_and_unregistered(three, kops, apache, topic
     wait_for("it to be out of service", lambda: not kops("brokers", "describe", 3, "-o", "json").ok().json["in_service"])
     drained = kops("brokers", "drain", 3, "--yes").ok()
     assert ("nothing has to move" in drained.err, "may not be described" in drained.err) == (True, False)  # there is no authorizer
+    absent = kops("topics", "reassign", name, "--off-broker", 3, "--off-broker", 9, "--yes")
+    assert (absent.code, "no broker 9 is in service" in absent.err) == (2, True), absent.err
     kops("brokers", "unregister", 3, "--confirm", 3).ok()
     assert [row["id"] for row in kops("brokers", "list", "-o", "json").ok().json] == [1, 2]
     three.start(3)

@@ -186,8 +186,9 @@ def _aim(services: Services, request: Request, chosen: Mapping[TopicPartition, R
     holders = {broker for replicas in chosen.values() for broker in replicas}
     if missing := sorted({*request.off_brokers, *request.last} - in_service - holders):
         registered = answer_or_error(services.kafka.details.registered_brokers)  # before Kafka 4.0 without those that are down
-        if isinstance(registered, KopsError) or missing[0] not in {one.id for one in registered}:
-            raise UsageProblem(f"no broker {missing[0]} is in service, and no partition has a replica there", hint=hint)
+        known = set() if isinstance(registered, KopsError) else {one.id for one in registered}
+        if absent := [broker for broker in missing if broker not in known]:
+            raise UsageProblem(f"no broker {absent[0]} is in service, and no partition has a replica there", hint=hint)
     allowed = frozenset(request.to_brokers or in_service) - frozenset(request.off_brokers)
     if request.last and not (request.to_brokers or request.off_brokers):
         allowed |= holders  # only the order of replicas changes
