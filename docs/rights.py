@@ -22,7 +22,7 @@ WITHOUT = {
         *("connect loggers list", "connect loggers set", "connect pause", "connect plugins add", "connect plugins describe"),
         *("connect plugins list", "connect restart", "connect resume", "connect stop", "connect workers"),
     ),
-    "not run so; brokers check `ALTER` on the cluster": (*("brokers unregister", "cluster quorum add", "cluster quorum remove"),),
+    "not run so; brokers check `ALTER` on the cluster": ("brokers unregister", "cluster quorum add", "cluster quorum remove"),
 }
 """Why verbs have no rights in the table."""
 INTRODUCTION = """\

@@ -6,7 +6,7 @@ import pytest
 
 from kops.config.connection import Connection
 from kops.core.cluster.models import LogDir, ReplicaOnDisk
-from kops.core.errors import AuthorizationFailed, BrokerDown, NotFound, SecurityDisabled
+from kops.core.errors import AuthorizationFailed, BrokerDown, NotFound, SecurityDisabled, TimedOut
 from kops.core.models import Broker, Cluster, TopicPartition
 from kops.gateways.kafka import Kafka
 
@@ -47,6 +47,19 @@ def test_with_an_authorizer_what_was_not_looked_at_is_named(kafka, monkeypatch, 
     assert kafka.hidden_topics([1, 3])[1].message == "broker 3 is not in service"
     kafka.log_dirs.answers[2] = AuthorizationFailed("not allowed", **LACKS)
     assert kafka.hidden_topics([3])[1].details == LACKS
+
+
+def test_a_topic_of_which_nothing_is_known_is_not_taken_for_a_deleted_one(kafka, monkeypatch):
+    answering(kafka, monkeypatch, None)
+    late = TimedOut("describe topic hidden: no answer within 30 s")
+    kafka.topics.problems = lambda names: dict.fromkeys(names, late)
+    assert kafka.hidden_topics() == ([], late)
+
+
+def test_directories_that_were_asked_for_are_not_asked_for_again(kafka, monkeypatch):
+    answering(kafka, monkeypatch, None)
+    answers, kafka.log_dirs.describe_or_errors = kafka.log_dirs.answers, None
+    assert kafka.hidden_topics(answers=answers) == (["hidden"], None)
 
 
 def test_a_client_that_cannot_ask_says_why():

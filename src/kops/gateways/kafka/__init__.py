@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kops.config.connection import Connection
-from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, answer_or_error
+from kops.core.cluster.models import LogDir
+from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, answer_or_error
 from kops.core.permit import ALWAYS, Permit
 from kops.gateways.kafka.client import Client
 
@@ -151,27 +152,35 @@ class Kafka:
         """
         return self._cluster
 
-    def hidden_topics(self, elsewhere: Iterable[int] = (), *, internal: bool = False) -> tuple[list[str], KopsError | None]:
+    def hidden_topics(
+        self,
+        elsewhere: Iterable[int] = (),
+        *,
+        internal: bool = False,
+        answers: Mapping[int, Sequence[LogDir] | KopsError] | None = None,
+    ) -> tuple[list[str], KopsError | None]:
         """Return the topics in log directories that may not be described, and why these may not be all.
 
         Metadata and committed offsets leave such topics out without an error; log directories, which need DESCRIBE on the cluster, do not.
 
         :param elsewhere: brokers on which there may be others even if they are out of service
-        :param internal: look for internal topics too, in which nobody commits
+        :param internal: include internal topics, in which nobody commits
+        :param answers: the log directories of each broker in service, where they have been asked for
         """
         if not self.acls.are_enforced():
             return [], None
         in_service = {broker.id for broker in self.cluster().brokers}
-        answers = answer_or_error(lambda: self.log_dirs.describe_or_errors(in_service))
-        if isinstance(answers, KopsError):
-            return [], answers
-        problems = [answer for answer in answers.values() if isinstance(answer, KopsError)]
+        found = answer_or_error(lambda: self.log_dirs.describe_or_errors(in_service)) if answers is None else answers
+        if isinstance(found, KopsError):
+            return [], found
+        problems = [answer for answer in found.values() if isinstance(answer, KopsError)]
         problems += [BrokerDown(f"broker {broker} is not in service") for broker in sorted({*elsewhere} - in_service)]
-        known = [one for answer in answers.values() if not isinstance(answer, KopsError) for one in answer]
+        known = [one for answer in found.values() if not isinstance(answer, KopsError) for one in answer]
         there = {replica.partition.topic for one in known for replica in one.replicas}
         missing = {topic for topic in there.difference(self.topics.names()) if internal or not topic.startswith("__")}
         lacking = self.topics.problems(sorted(missing))
         hidden = [topic for topic, problem in lacking.items() if isinstance(problem, AuthorizationFailed)]
+        problems += [problem for problem in lacking.values() if not isinstance(problem, (AuthorizationFailed, NotFound))]
         return hidden, problems[0] if problems else None
 
     @cached_property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kops.core.cluster.models import Feature, LogDir, Quorum, QuorumReplica, RegisteredBroker, Release, oldest_release
 from kops.core.errors import KopsError
 from kops.core.models import Cluster, Topic
 from kops.core.times import time_text
-from kops.operations.cluster.observe import Gaps, log_dirs, note_unseen_topics, releases
+from kops.operations.cluster.observe import Gaps, note_unseen_topics, releases
 from kops.operations.services import Services
 
 Row = dict[str, Any]
@@ -116,9 +117,10 @@ def brokers(services: Services) -> tuple[list[Row], Mapping[str, KopsError]]:
     cluster = services.kafka.cluster()
     registered = known_brokers(cluster, gaps.ask("registered brokers", services.kafka.details.registered_brokers) or ())
     topics = services.kafka.topics.describe()
-    note_unseen_topics(services, gaps)
     in_service = [broker.id for broker in registered if not broker.fenced]
-    disks = log_dirs(services, in_service, gaps)
+    answers = gaps.ask("log directories", partial(services.kafka.log_dirs.describe_or_errors, in_service))
+    note_unseen_topics(gaps, partial(services.kafka.hidden_topics, internal=True, answers=answers))
+    disks = gaps.answered("log directories", answers or {})
     down = services.kafka.down()
     shares = shares_of(topics.values())
     # Before Kafka 4.0 a broker that is down shows only in the replica lists of partitions.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
-from kops.core.cluster.models import LogDir, Release
+from kops.core.cluster.models import Release
 from kops.core.cluster.observed import ObservedCluster, is_under_replicated
 from kops.core.errors import AuthorizationFailed, BrokerDown, KopsError, NotFound, TimedOut, Unreachable
 from kops.core.findings import names_text
-from kops.core.models import Setting, Topic, TopicPartition
+from kops.core.models import Setting, Topic
 from kops.core.rights import Right
 from kops.operations.services import Services
 
@@ -66,7 +67,7 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     cluster = kafka.cluster()
     topics = tuple(kafka.topics.describe().values()) if names is None else _existing(services, names, gaps)
     if names is None:
-        note_unseen_topics(services, gaps)
+        note_unseen_topics(gaps, partial(kafka.hidden_topics, internal=True))
     seen = ObservedCluster(
         topics,
         cluster.brokers,
@@ -80,17 +81,22 @@ def observe(services: Services, gaps: Gaps, names: Sequence[str] | None = None) 
     answers = releases(services, in_service, gaps)
     silent = frozenset(broker_id for broker_id, answer in answers.items() if isinstance(answer, (BrokerDown, Unreachable, TimedOut)))
     versions = gaps.answered("version", {broker_id: answer for broker_id, answer in answers.items() if broker_id not in silent})
-    disks = log_dirs(services, [broker_id for broker_id in in_service if broker_id not in silent], gaps, partitions=()).values()
+    speaking = [broker_id for broker_id in in_service if broker_id not in silent]
+    asked = gaps.ask("log directories", partial(kafka.log_dirs.describe_or_errors, speaking, ()))
+    disks = gaps.answered("log directories", asked or {}).values()
     seen = replace(seen, versions=versions, unanswering=silent, log_dirs=tuple(one for some in disks for one in some))
     return _with_details(services, seen, gaps)
 
 
-def note_unseen_topics(services: Services, gaps: Gaps) -> None:
-    """Record the topics that may not be described, which brokers leave out without an error, or why these are not known."""
-    hidden, unknown = gaps.ask(_UNSEEN, lambda: services.kafka.hidden_topics(internal=True)) or ([], None)
+def note_unseen_topics(gaps: Gaps, look: Callable[[], tuple[list[str], KopsError | None]]) -> None:
+    """Record the topics that may not be described, which brokers leave out without an error, or why these are not known.
+
+    :param look: as ``Kafka.hidden_topics`` returns them
+    """
+    hidden, unknown = gaps.ask(_UNSEEN, look) or ([], None)
     if hidden:
         gaps.note(f"topics {names_text(hidden)}", Right("DESCRIBE", f"topic {hidden[0]}").lacking("they may not be described"))
-    elif unknown is not None:
+    if unknown is not None:
         gaps.note(_UNSEEN, unknown)
 
 
@@ -124,14 +130,3 @@ def _with_details(services: Services, seen: ObservedCluster, gaps: Gaps) -> Obse
 
 def releases(services: Services, broker_ids: Sequence[int], gaps: Gaps) -> dict[int, Release | KopsError]:
     return gaps.ask("broker versions", lambda: services.kafka.details.releases_or_errors(broker_ids)) or {}
-
-
-def log_dirs(
-    services: Services, broker_ids: Sequence[int], gaps: Gaps, *, partitions: Collection[TopicPartition] | None = None
-) -> dict[int, tuple[LogDir, ...]]:
-    """Return the log directories of each broker.
-
-    :param partitions: include the replicas of these only; None: of all partitions
-    """
-    answers = gaps.ask("log directories", lambda: services.kafka.log_dirs.describe_or_errors(broker_ids, partitions))
-    return gaps.answered("log directories", answers or {})
