@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+from support.patience import HANG_SECONDS
 from support.programs import Record
 from support.streams_apps import wait_for
 
@@ -42,8 +43,8 @@ def joined(broker, group):
 
     yield join
     for process in started:
-        process.kill()
-        process.wait()
+        process.terminate()  # it leaves the group: a member that was killed would stay in it for 45 s
+        assert process.wait(HANG_SECONDS) == 0
         process.stdout.close()
 
 

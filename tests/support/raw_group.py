@@ -1,5 +1,6 @@
-"""Joins a group by any bytes: ``raw_group.py HOST:PORT GROUP TYPE METADATA_HEX ASSIGNMENT_HEX``; stays until it is killed."""
+"""Joins a group by any bytes: ``raw_group.py HOST:PORT GROUP TYPE METADATA_HEX ASSIGNMENT_HEX``; leaves it at SIGTERM."""
 
+import signal
 import socket
 import struct
 import sys
@@ -51,10 +52,14 @@ def main(address, group, kind, metadata, assignment):
     generation, member = joined(broker, name, kind.encode(), bytes.fromhex(metadata))
     us = text(name) + struct.pack(">i", generation) + text(member) + text(None)
     answer = broker.ask(14, 3, us + struct.pack(">i", 1) + text(member) + sized(bytes.fromhex(assignment)))
-    print("joined" if struct.unpack_from(">ih", answer)[1] == 0 else answer.hex(), flush=True)
-    while True:
-        time.sleep(3)
-        broker.ask(12, 3, us)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        print("joined" if struct.unpack_from(">ih", answer)[1] == 0 else answer.hex(), flush=True)
+        while True:
+            time.sleep(3)
+            broker.ask(12, 3, us)
+    finally:  # over a connection of its own: the signal may have come in the middle of an answer
+        Broker(address).ask(13, 3, text(name) + struct.pack(">i", 1) + text(member) + text(None))
 
 
 if __name__ == "__main__":
